@@ -1,0 +1,30 @@
+"""Graphs: the data structure, its builders, normalised operators, the propagation kernel, spectrum and homophily."""
+
+from .builders import from_edges, from_networkx, from_pyg, from_scipy
+from .graph import Features, Graph, check_trainable, compact
+from .homophily import Homophily, homophily
+from .operators import Operator, csr_tensor, normalise, normalised_operator, sparse_tensor
+from .propagate import propagate
+from .spectrum import BANDS, band_projectors, spectrum
+
+__all__ = [
+    "BANDS",
+    "Features",
+    "Graph",
+    "Homophily",
+    "Operator",
+    "band_projectors",
+    "check_trainable",
+    "compact",
+    "csr_tensor",
+    "from_edges",
+    "from_networkx",
+    "from_pyg",
+    "from_scipy",
+    "homophily",
+    "normalise",
+    "normalised_operator",
+    "propagate",
+    "sparse_tensor",
+    "spectrum",
+]

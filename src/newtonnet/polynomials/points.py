@@ -1,0 +1,93 @@
+"""Interpolation points in the spectrum [0, 2]: where they lie, in which order, how well conditioned."""
+
+import math
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+
+SPECTRUM = (0.0, 2.0)
+
+
+def equispaced(degree: int) -> Tensor:
+    r"""Points of equal distance, the paper's choice.
+
+    .. math:: q_i = 2i / K, \qquad i = 0, \dots, K
+
+    Args:
+        degree: the polynomial's degree :math:`K \ge 1`.
+
+    Returns:
+        The points in ascending order, float64, shape ``(K+1,)``.
+
+    >>> equispaced(4)
+    tensor([0.0000, 0.5000, 1.0000, 1.5000, 2.0000], dtype=torch.float64)
+    """
+    check_degree(degree)
+    return 2 * torch.arange(degree + 1, dtype=torch.float64) / degree
+
+
+def chebyshev_points(degree: int) -> Tensor:
+    r"""Roots of the Chebyshev polynomial :math:`T_{K+1}` moved to [0, 2]: the well-conditioned choice.
+
+    .. math:: q_j = 1 + \cos\frac{(K - j + \frac12)\pi}{K + 1}, \qquad j = 0, \dots, K
+
+    Args:
+        degree: the polynomial's degree :math:`K \ge 1`.
+
+    Returns:
+        The points in ascending order, float64, shape ``(K+1,)``.
+
+    >>> chebyshev_points(2)
+    tensor([0.1340, 1.0000, 1.8660], dtype=torch.float64)
+    """
+    check_degree(degree)
+    j = torch.arange(degree + 1, dtype=torch.float64)
+    return 1 + torch.cos((degree - j + 0.5) * math.pi / (degree + 1))
+
+
+def leja_order(points: Tensor) -> Tensor:
+    r"""The order in which Newton's form is stable: each next point is far from all before it.
+
+    .. math:: q_0 = \arg\max |q - 1|, \qquad q_k = \arg\max_q \prod_{j<k} |q - q_j|
+
+    Args:
+        points: distinct points, shape ``(K+1,)``.
+
+    Returns:
+        Indices into ``points``, shape ``(K+1,)``.
+
+    >>> leja_order(equispaced(4))
+    tensor([0, 4, 2, 1, 3])
+    """
+    order = [int(torch.argmax((points - 1).abs()))]
+    # Sums of logarithms, since products over 30 points underflow.
+    distance = (points - points[order[0]]).abs().log()
+    for _ in range(1, len(points)):
+        order.append(int(torch.argmax(distance)))
+        distance = distance + (points - points[order[-1]]).abs().log()
+    return torch.tensor(order)
+
+
+def check_degree(degree: int) -> None:
+    """Refuse a degree below one."""
+    if degree < 1:
+        raise ValueError(f"the degree K must be at least 1, got {degree}")
+
+
+def check_points(points: Tensor | Iterable[float]) -> Tensor:
+    """Points as a float64 tensor, refused unless they are at least two, distinct, and in [0, 2].
+
+    >>> check_points([0.0, 0.5, 2.0])
+    tensor([0.0000, 0.5000, 2.0000], dtype=torch.float64)
+    """
+    q = points if isinstance(points, Tensor) else torch.tensor(list(points), dtype=torch.float64)
+    q = q.detach().to("cpu", torch.float64)
+    if q.ndim != 1 or len(q) < 2:
+        raise ValueError(f"expected a list of at least 2 points, got shape {tuple(q.shape)}")
+    low, high = SPECTRUM
+    if not bool(torch.isfinite(q).all()) or float(q.min()) < low or float(q.max()) > high:
+        raise ValueError(f"points must lie in [0, 2], the spectrum of the Laplacian; got {q.tolist()}")
+    if len(torch.unique(q)) < len(q):
+        raise ValueError(f"points must be distinct, got {q.tolist()}; remove the repeated ones")
+    return q
