@@ -110,7 +110,7 @@ def compact(features: Features) -> Features:
     'csr_array'
     """
     rows, columns = features.shape
-    count = int(features.nnz) if sp.issparse(features) else int(np.count_nonzero(features))
+    count = int(features.nnz if isinstance(features, sp.csr_array) else np.count_nonzero(features))
     if 2 * (8 * count + 4 * rows) < 4 * rows * columns:
         matrix = sp.csr_array(features, dtype=np.float32)
         matrix.sum_duplicates()

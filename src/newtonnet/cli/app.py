@@ -1,0 +1,60 @@
+"""The command line's frame: one application, talk on standard error, a user's mistake in one line."""
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+app = typer.Typer(
+    name="newtonnet",
+    help="Learn graph spectral filters whose shape is known.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+talk = Console(stderr=True)
+"""Progress and remarks; standard output is kept for results."""
+
+
+def print_json(value: Mapping[str, Any] | Sequence[Any]) -> None:
+    """One JSON value on one line of standard output."""
+    print(json.dumps(value, allow_nan=False))
+
+
+@app.callback()
+def _common(
+    show_version: Annotated[bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)] = False,
+) -> None:
+    if show_version:
+        print(f"newtonnet {version('newtonnet')}")
+        raise typer.Exit
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; mistakes become one line on standard error and exit code 2."""
+    sys.exit(run(app, arguments))
+
+
+def run(application: Callable[..., Any], arguments: Sequence[str] | None) -> int:
+    """The exit code of one invocation: 0, 2 for a user's mistake, 130 for Ctrl-C."""
+    try:
+        outcome = application(args=arguments, prog_name="newtonnet", standalone_mode=False)
+        return outcome if isinstance(outcome, int) else 0
+    except typer.TyperException as mistake:
+        return _complain(mistake.format_message())
+    except (ValueError, TypeError, OSError) as mistake:
+        return _complain(str(mistake))
+    except (typer.Abort, KeyboardInterrupt):
+        print("newtonnet: stopped", file=sys.stderr)
+        return 130
+
+
+def _complain(message: str) -> int:
+    print(f"newtonnet: {' '.join(message.split())}", file=sys.stderr)
+    return 2

@@ -1,0 +1,124 @@
+"""Which nodes train, validate and test: the two protocols that are both called "60/20/20 random splits"."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from newtonnet.graphs import Graph, check_trainable
+
+PAPER_SEED = 33780
+"""The released code's seed: the first ten permutations of it are this project's reported splits."""
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Node numbers for training, validation and test; disjoint, training and validation not empty."""
+
+    train: NDArray[np.int64]
+    validation: NDArray[np.int64]
+    test: NDArray[np.int64]
+    protocol: str = "own"
+    index: int = 0
+
+    def __post_init__(self) -> None:
+        parts = {"train": self.train, "validation": self.validation, "test": self.test}
+        for part, nodes in parts.items():
+            if nodes.ndim != 1 or not np.issubdtype(nodes.dtype, np.integer):
+                raise ValueError(f"the {part} nodes must be a list of node numbers, got {nodes.dtype} {nodes.shape}")
+            if len(nodes) == 0 and part != "test":
+                raise ValueError(f"the {part} nodes are empty; every split needs at least one")
+            if len(np.unique(nodes)) < len(nodes):
+                raise ValueError(f"the {part} nodes hold a node twice")
+        for a, b in (("train", "validation"), ("train", "test"), ("validation", "test")):
+            both = np.intersect1d(parts[a], parts[b])
+            if len(both):
+                raise ValueError(f"{a} and {b} overlap: node {both[0]} is in both ({len(both)} such nodes)")
+
+    @property
+    def checksum(self) -> str:
+        """Short hash of the three sets."""
+        digest = hashlib.sha256()
+        for nodes in (self.train, self.validation, self.test):
+            digest.update(np.sort(nodes).astype("<i8").tobytes() + b"|")
+        return digest.hexdigest()[:16]
+
+
+def split_from_masks(
+    train: NDArray[np.bool_], validation: NDArray[np.bool_], test: NDArray[np.bool_], *, index: int = 0
+) -> Split:
+    """A split from boolean masks over the nodes, as PyTorch Geometric keeps them."""
+    return Split(np.flatnonzero(train), np.flatnonzero(validation), np.flatnonzero(test), protocol="masks", index=index)
+
+
+def check_split(graph: Graph, split: Split) -> None:
+    """Refuse a split that names nodes the graph does not have or whose class is unknown."""
+    named = np.concatenate([split.train, split.validation, split.test])
+    if named.min() < 0 or named.max() >= graph.nodes:
+        raise ValueError(f"the split names node {named.max()}, but the nodes are 0..{graph.nodes - 1}")
+    unknown = named[graph.labels[named] < 0]
+    if len(unknown):
+        raise ValueError(f"the split names node {unknown[0]}, whose label is unknown; use labelled nodes only")
+    if len(np.unique(graph.labels[split.train])) < 2:
+        raise ValueError(f"split {split.index} trains on one class only; at least 2 classes are needed to learn")
+
+
+def make_splits(graph: Graph, protocol: str = "random", *, count: int = 10, seed: int = PAPER_SEED) -> list[Split]:
+    """The first ``count`` splits of a protocol, deterministic by seed.
+
+    ``random`` (P1, the paper's): successive permutations of the labelled nodes by numpy's RandomState(seed);
+    floor(0.6 n) train, floor(0.2 n) validate, all the rest test.
+
+    ``per-class`` (P2, of GPRGNN and its successors): round(0.6 n / C) training nodes from every class, or all of a
+    smaller one; then round(0.2 n) of the others validate and the rest test.
+
+    Args:
+        graph: the graph; only labelled nodes are split.
+        protocol: ``random`` or ``per-class``; results of the two must never stand in one column.
+        count: how many splits.
+        seed: of the permutations.
+
+    >>> from newtonnet.graphs import from_edges
+    >>> graph = from_edges([[], []], np.eye(10), labels=[0, 1] * 5)
+    >>> [len(part) for part in (lambda s: (s.train, s.validation, s.test))(make_splits(graph, count=1)[0])]
+    [6, 2, 2]
+    """
+    if protocol not in PROTOCOLS:
+        raise ValueError(f"unknown protocol {protocol!r}; available: {', '.join(PROTOCOLS)}")
+    if count < 1:
+        raise ValueError(f"at least 1 split is needed, got {count}")
+    check_trainable(graph)
+    rng = np.random.RandomState(seed)
+    splits = []
+    for index in range(count):
+        train, validation, test = PROTOCOLS[protocol](graph, rng)
+        if not (len(train) and len(validation) and len(test)):
+            raise ValueError(f"{len(graph.labelled)} labelled nodes are too few for a {protocol} 60/20/20 split")
+        splits.append(Split(train, validation, test, protocol=protocol, index=index))
+    return splits
+
+
+Parts = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+
+
+def _random(graph: Graph, rng: np.random.RandomState) -> Parts:
+    nodes = rng.permutation(graph.labelled)
+    # Whole-number arithmetic: 0.6 * n can fall a hair below an integer that it equals.
+    train, validation = 6 * len(nodes) // 10, 2 * len(nodes) // 10
+    return nodes[:train], nodes[train : train + validation], nodes[train + validation :]
+
+
+def _per_class(graph: Graph, rng: np.random.RandomState) -> Parts:
+    nodes = rng.permutation(graph.labelled)
+    total = len(nodes)
+    quota = round(0.6 * total / graph.classes)
+    chosen = [nodes[graph.labels[nodes] == c][:quota] for c in range(graph.classes)]
+    train = np.concatenate(chosen)
+    rest = nodes[~np.isin(nodes, train)]
+    validation = round(0.2 * total)
+    return train, rest[:validation], rest[validation:]
+
+
+PROTOCOLS: dict[str, Callable[[Graph, np.random.RandomState], Parts]] = {"random": _random, "per-class": _per_class}
