@@ -12,7 +12,6 @@ from rich.console import Console
 app = typer.Typer(
     name="newtonnet",
     help="Learn graph spectral filters whose shape is known.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -27,13 +26,15 @@ def print_json(value: Mapping[str, Any] | Sequence[Any]) -> None:
     print(json.dumps(value, allow_nan=False))
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _common(
-    show_version: Annotated[bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)] = False,
+    context: typer.Context,
+    show_version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
 ) -> None:
     if show_version:
         print(f"newtonnet {version('newtonnet')}")
-        raise typer.Exit
+    elif context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
