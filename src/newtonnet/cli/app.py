@@ -49,7 +49,7 @@ def run(application: Callable[..., Any], arguments: Sequence[str] | None) -> int
         return outcome if isinstance(outcome, int) else 0
     except typer.TyperException as mistake:
         return _complain(mistake.format_message())
-    except (ValueError, TypeError, OSError) as mistake:
+    except (ValueError, OSError) as mistake:
         return _complain(str(mistake))
     except (typer.Abort, KeyboardInterrupt):
         print("newtonnet: stopped", file=sys.stderr)

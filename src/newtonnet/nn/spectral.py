@@ -1,0 +1,111 @@
+"""Spectral networks: an encoder, then a learned polynomial filter of the graph's Laplacian."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from newtonnet.graphs import Graph, normalised_operator, propagate
+from newtonnet.polynomials import Filter
+
+from .layers import Inputs, dropout, feature_linear, feature_matrix, member_linear, uniform_start
+from .noise import Noise, check_rate
+from .population import Population
+
+TRUSTED_CONDITION = 400.0
+"""Above this amplification float32 no longer gives five digits; equispaced points pass it at degree 15."""
+
+
+class SpectralNet(Population):
+    r"""Two-layer encoder, dropout, filter: the paper's Eq. (6) for a population.
+
+    .. math:: Z = g(L)\, f_\theta(X), \qquad f_\theta(X) = W_2\,\mathrm{drop}(\mathrm{ReLU}(W_1\,\mathrm{drop}(X)))
+
+    Args:
+        filter: any polynomial filter; its Chebyshev coefficients go to the propagation kernel.
+        features: number of features F.
+        classes: number of classes C.
+        seeds: one for each member.
+        hidden: width of the encoder.
+        dropout: rate on the features and on the hidden layer.
+        propagation_dropout: rate on the encoder's output, before the filter.
+        self_loops: filter the Laplacian of the graph with self-loops.
+        name: the model's name in the zoo.
+        options: the model's options as plain data, for records.
+        dtype: float32, or float64 for checks.
+    """
+
+    filter: Filter
+    weight1: Tensor
+    bias1: Tensor
+    weight2: Tensor
+    bias2: Tensor
+
+    def __init__(
+        self,
+        filter: Filter,
+        *,
+        features: int,
+        classes: int,
+        seeds: Sequence[int],
+        hidden: int = 64,
+        dropout: float = 0.5,
+        propagation_dropout: float = 0.5,
+        self_loops: bool = False,
+        name: str = "spectral",
+        options: Mapping[str, Any] | None = None,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        super().__init__(name=name, options=options or {}, seeds=seeds, filter=filter)
+        if hidden < 1:
+            raise ValueError(f"hidden must be at least 1, got {hidden}")
+        check_rate(dropout)
+        check_rate(propagation_dropout)
+        check_condition(filter, dtype)
+        self.dropout = dropout
+        self.propagation_dropout = propagation_dropout
+        self.self_loops = self_loops
+        w1, b1, w2, b2 = uniform_start(
+            self.seeds,
+            [(features, hidden), (hidden,), (hidden, classes), (classes,)],
+            [features, features, hidden, hidden],
+        )
+        self._add("weight1", w1.transpose(0, 1).to(dtype), axis=1, group="encoder")
+        self._add("bias1", b1.to(dtype), axis=0, group="encoder")
+        self._add("weight2", w2.to(dtype), axis=0, group="encoder")
+        self._add("bias2", b2.to(dtype), axis=0, group="encoder")
+        for parameter, start in filter.start.items():
+            self._add(f"filter_{parameter}", start.to(dtype)[:, None].repeat(1, len(seeds)), axis=1, group="filter")
+
+    def prepare(self, graph: Graph, device: torch.device | str = "cpu") -> Inputs:
+        """The graph's features and its normalised operator."""
+        expected = self.get_parameter("weight1").shape[0]
+        if graph.features.shape[1] != expected:
+            raise ValueError(f"the model takes {expected} features, graph {graph.name!r} has {graph.features.shape[1]}")
+        return Inputs(
+            feature_matrix(graph.features, self.dtype, device),
+            normalised_operator(graph, self_loops=self.self_loops, dtype=self.dtype, device=device),
+        )
+
+    def forward(self, inputs: Inputs, noise: Noise | None = None) -> Tensor:
+        """Logits of all nodes, shape ``(n, P, C)``."""
+        hidden = feature_linear(inputs.features, self.weight1, rate=self.dropout, noise=noise, stream=0)
+        hidden = torch.relu(hidden + self.bias1)
+        hidden = dropout(hidden, rate=self.dropout, noise=noise, stream=1)
+        encoded = member_linear(hidden, self.weight2, self.bias2)
+        encoded = dropout(encoded, rate=self.propagation_dropout, noise=noise, stream=2)
+        return propagate(inputs.operator, encoded, self.filter.coefficients(self.filter_parameters()))
+
+
+def check_condition(filter: Filter, dtype: torch.dtype) -> None:
+    """Warn where interpolation amplifies float32's rounding so much that the filter is not what its values say."""
+    condition = filter.condition()
+    if dtype == torch.float32 and condition > TRUSTED_CONDITION:
+        error = condition * torch.finfo(dtype).eps
+        warnings.warn(
+            f"the {filter.name} filter of degree {filter.degree} amplifies rounding {condition:.0f} times at these "
+            f"points: relative errors of about {error:.0e} in float32; use Chebyshev points or a lower degree",
+            stacklevel=3,
+        )

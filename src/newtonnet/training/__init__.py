@@ -1,0 +1,24 @@
+"""Training: configuration, shape-aware penalty, metrics, the loop, checkpoints and records."""
+
+from .config import Config
+from .engine import fit
+from .metrics import roc_auc
+from .record import FREQUENCIES, NUMERICS, Outcome, Record, Summary, summarise
+from .run import Progress
+from .shape import band_masks, predicted_homophily, shape_penalty
+
+__all__ = [
+    "FREQUENCIES",
+    "NUMERICS",
+    "Config",
+    "Outcome",
+    "Progress",
+    "Record",
+    "Summary",
+    "band_masks",
+    "fit",
+    "predicted_homophily",
+    "roc_auc",
+    "shape_penalty",
+    "summarise",
+]

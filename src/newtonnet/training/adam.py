@@ -1,0 +1,53 @@
+"""Adam for a population: one step for all members, each with its own learning rates and weight decays."""
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from newtonnet.nn import Population
+
+from .config import Config
+
+BETAS = (0.9, 0.999)
+EPSILON = 1e-8
+
+
+class Adam:
+    """Kingma and Ba's optimiser with the L2 penalty in the gradient; moments and rates carry the population axis."""
+
+    def __init__(self, model: Population, configs: Sequence[Config]) -> None:
+        self.model = model
+        self.steps = 0
+        parameters = dict(model.named_parameters())
+        self.first = {name: torch.zeros_like(parameter) for name, parameter in parameters.items()}
+        self.second = {name: torch.zeros_like(parameter) for name, parameter in parameters.items()}
+        self.rates, self.decays = {}, {}
+        for name, parameter in parameters.items():
+            group = model.groups[name]
+            shape = [1] * parameter.ndim
+            shape[model.axes[name]] = len(configs)
+            self.rates[name] = parameter.new_tensor([config.rate(group) for config in configs]).view(shape)
+            self.decays[name] = parameter.new_tensor([config.decay(group) for config in configs]).view(shape)
+
+    @torch.no_grad()
+    def step(self, gradients: Mapping[str, Tensor]) -> None:
+        """Move every member's parameters once."""
+        self.steps += 1
+        first_bias, second_bias = (1 - beta**self.steps for beta in BETAS)
+        for name, parameter in self.model.named_parameters():
+            gradient = torch.addcmul(gradients[name], self.decays[name], parameter)
+            first, second = self.first[name], self.second[name]
+            first.lerp_(gradient, 1 - BETAS[0])
+            second.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
+            scale = (second / second_bias).sqrt_().add_(EPSILON)
+            parameter.addcdiv_(first * self.rates[name], scale, value=-1 / first_bias)
+
+    def take(self, model: Population, members: Tensor) -> "Adam":
+        """The optimiser of some of the members, whose population is ``model``."""
+        part = object.__new__(Adam)
+        part.model, part.steps = model, self.steps
+        for kind in ("first", "second", "rates", "decays"):
+            tensors: dict[str, Tensor] = getattr(self, kind)
+            setattr(part, kind, {n: t.index_select(model.axes[n], members) for n, t in tensors.items()})
+        return part

@@ -1,0 +1,113 @@
+"""How one member is trained: its own rates and gammas, and the loop options that a population shares."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+SHARED = (
+    "run_seed",
+    "max_epochs",
+    "patience",
+    "variant",
+    "penalty",
+    "homophily_interval",
+    "metric",
+    "history_interval",
+)
+"""Fields that must be equal over a population; all others may differ from member to member."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """One member's training. ``variant`` chooses how the paper's penalty is read; see ``penalty`` and its neighbours.
+
+    The paper: squared norms of the filter's values, homophily learned anew every epoch. Its released code: plain
+    norms of the raw values, homophily anew every 10 epochs. The published settings belong to the code.
+    """
+
+    seed: int = 0
+    """Start weights and dropout masks of this member."""
+    learning_rate: float = 0.01
+    """Adam's rate for the encoder."""
+    filter_learning_rate: float = 0.01
+    """Adam's rate for the filter's values."""
+    weight_decay: float = 5e-4
+    """L2 penalty on the encoder, added to its gradient."""
+    filter_weight_decay: float | None = None
+    """The same for the filter; None takes ``weight_decay``, as the released code does."""
+    gammas: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Strength of the shape-aware penalty on low, middle and high frequencies."""
+    ceiling: float | None = None
+    """Largest magnitude of a raw filter value; an encouraged band has no other bound. None: no ceiling."""
+
+    run_seed: int = 0
+    """Dropout mask on the input features, shared by the population."""
+    max_epochs: int = 2000
+    """Stop after this many epochs."""
+    patience: int | None = None
+    """Stop a member after this many epochs without a better validation score; None: never."""
+    variant: str = "paper"
+    """``paper`` or ``code``."""
+    penalty: str | None = None
+    """``squared`` or ``norm``; None takes the variant's."""
+    homophily_interval: int | None = None
+    """Learn the homophily anew every so many epochs; None takes the variant's, 1 or 10."""
+    metric: str = "accuracy"
+    """What validation and test report: ``accuracy``, or ``roc_auc`` for two classes."""
+    history_interval: int = 10
+    """Keep every so many epochs' curves in the record; 0: none."""
+
+    def __post_init__(self) -> None:
+        for name in ("learning_rate", "filter_learning_rate"):
+            _check(name, getattr(self, name) > 0, "above 0", getattr(self, name))
+        _check("weight_decay", self.weight_decay >= 0, "at least 0", self.weight_decay)
+        _check("filter_weight_decay", (self.filter_weight_decay or 0) >= 0, "at least 0", self.filter_weight_decay)
+        three = len(self.gammas) == 3
+        good = three and all(math.isfinite(gamma) and gamma >= 0 for gamma in self.gammas)
+        _check("gammas", good, "three numbers of at least 0", self.gammas)
+        _check("ceiling", self.ceiling is None or self.ceiling > 0, "above 0 or None", self.ceiling)
+        _check("max_epochs", self.max_epochs >= 1, "at least 1", self.max_epochs)
+        _check("patience", self.patience is None or self.patience >= 1, "at least 1 or None", self.patience)
+        _check("variant", self.variant in ("paper", "code"), "'paper' or 'code'", self.variant)
+        _check("penalty", self.penalty in (None, "squared", "norm"), "'squared', 'norm' or None", self.penalty)
+        interval = self.homophily_interval
+        _check("homophily_interval", interval is None or interval >= 1, "at least 1 or None", interval)
+        _check("metric", self.metric in ("accuracy", "roc_auc"), "'accuracy' or 'roc_auc'", self.metric)
+        _check("history_interval", self.history_interval >= 0, "at least 0", self.history_interval)
+
+    @property
+    def penalises_raw(self) -> bool:
+        """Whether the penalty looks at raw values (before the ReLU) instead of the filter's amplitudes."""
+        return self.variant == "code"
+
+    @property
+    def squared(self) -> bool:
+        """Whether the penalty takes squared norms."""
+        return (self.penalty or ("squared" if self.variant == "paper" else "norm")) == "squared"
+
+    @property
+    def refresh(self) -> int:
+        """Epochs between two estimates of the homophily."""
+        return self.homophily_interval or (1 if self.variant == "paper" else 10)
+
+    def rate(self, group: str) -> float:
+        """Adam's rate for a group of parameters."""
+        return self.filter_learning_rate if group == "filter" else self.learning_rate
+
+    def decay(self, group: str) -> float:
+        """L2 penalty on a group of parameters."""
+        own = self.filter_weight_decay if group == "filter" else None
+        return self.weight_decay if own is None else own
+
+
+def check_shared(configs: Sequence[Config]) -> None:
+    """Refuse configurations that cannot train in one population."""
+    for field in fields(Config):
+        values = {getattr(config, field.name) for config in configs}
+        if field.name in SHARED and len(values) > 1:
+            raise ValueError(f"members of one population must share {field.name}, got {sorted(map(str, values))}")
+
+
+def _check(name: str, good: bool, expected: str, value: object) -> None:
+    if not good:
+        raise ValueError(f"{name} must be {expected}, got {value}")

@@ -1,0 +1,100 @@
+"""The paper's Algorithm 1 as one loop for a whole population of models."""
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from newtonnet.datasets import Split, check_split
+from newtonnet.graphs import Graph, check_trainable
+from newtonnet.nn import Population
+
+from .checkpoint import load_checkpoint, save_checkpoint
+from .config import Config, check_shared
+from .outcome import make_records
+from .record import Record, record_id
+from .run import Progress, Run
+
+
+def fit(
+    model: Population,
+    graph: Graph,
+    splits: Sequence[Split],
+    configs: Sequence[Config],
+    *,
+    device: torch.device | str = "cpu",
+    checkpoint: Path | None = None,
+    checkpoint_seconds: float = 60.0,
+    progress: Callable[[Progress], None] | None = None,
+) -> list[Record]:
+    """Train every member on its split and leave the model at its members' best validation states.
+
+    Members finish by themselves: when the epochs are used up, when patience runs out, or when their loss is no longer
+    a number (such a member fails and the others go on). A member's result does not depend on who trains beside it.
+
+    Args:
+        model: a population of P members.
+        graph: the graph with its labels.
+        splits: one for each member.
+        configs: one for each member; loop options must agree.
+        device: where to train; anything but the CPU is untested here.
+        checkpoint: a file to save the run's state to now and then and on an interruption, and to resume from where it
+            exists; it is removed at the end.
+        checkpoint_seconds: time between two saves.
+        progress: called after every epoch.
+
+    Returns:
+        One record for each member, in order.
+
+    References:
+        Xu et al., Shape-aware Graph Spectral Learning, 2024, Algorithm 1.
+    """
+    _check(model, graph, splits, configs)
+    ids = [record_id(model, graph, split, config) for split, config in zip(splits, configs, strict=True)]
+    fingerprint = hashlib.sha256("".join(ids).encode()).hexdigest()
+    model.to(device)
+    run = Run(model, graph, splits, configs, device)
+    if checkpoint is not None and checkpoint.exists():
+        run.restore(load_checkpoint(checkpoint, fingerprint=fingerprint))
+    saved = time.monotonic()
+    try:
+        while not run.finished:
+            run.step()
+            if progress is not None:
+                progress(run.report())
+            if checkpoint is not None and time.monotonic() - saved > checkpoint_seconds:
+                save_checkpoint(checkpoint, run.state(), fingerprint=fingerprint)
+                saved = time.monotonic()
+    except KeyboardInterrupt:
+        if checkpoint is not None:
+            save_checkpoint(checkpoint, run.state(), fingerprint=fingerprint)
+        model.put(run.best)
+        raise
+    records = make_records(run, ids)
+    if checkpoint is not None:
+        checkpoint.unlink(missing_ok=True)
+    return records
+
+
+def _check(model: Population, graph: Graph, splits: Sequence[Split], configs: Sequence[Config]) -> None:
+    if not len(model.seeds) == len(splits) == len(configs):
+        raise ValueError(
+            f"a population of {len(model.seeds)} needs as many splits and configs, got {len(splits)} and {len(configs)}"
+        )
+    if tuple(config.seed for config in configs) != model.seeds:
+        raise ValueError("the model's seeds must be those of the configs, in order; build it with seeds=[c.seed ...]")
+    check_trainable(graph)
+    check_shared(configs)
+    for split in splits:
+        check_split(graph, split)
+    if model.filter is None and any(any(config.gammas) for config in configs):
+        raise ValueError(f"model {model.name!r} has no spectral filter, so its gammas must be 0")
+    if configs[0].metric == "roc_auc":
+        if graph.classes != 2:
+            raise ValueError(f"roc_auc is for two classes, graph {graph.name!r} has {graph.classes}; use accuracy")
+        for split in splits:
+            if any(len(np.unique(graph.labels[part])) < 2 for part in (split.validation, split.test) if len(part)):
+                raise ValueError(f"roc_auc needs both classes among validation and test nodes of split {split.index}")

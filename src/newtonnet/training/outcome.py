@@ -1,0 +1,80 @@
+"""What every member of a finished run has reached, as records."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import torch
+from torch import Tensor
+
+from newtonnet.datasets import Split
+from newtonnet.nn import Population
+
+from .config import Config
+from .record import FREQUENCIES, Outcome, Record
+from .run import CURVES, Run
+
+
+def make_records(run: Run, ids: Sequence[str]) -> list[Record]:
+    """Put the best states into the model and write down one record for each member."""
+    run.whole.put(run.best)
+    with torch.no_grad():
+        homophily = run.learned_homophily(run.whole(run.inputs), run.all_targets).tolist()
+        points, values, response = _learned_filter(run.whole)
+    seconds = (run.seconds + time.monotonic() - run.began) / len(run.configs)
+    curves = torch.stack(run.curves) if run.curves else torch.zeros(0, 1 + len(CURVES), len(run.configs))
+    records = []
+    for p, (split, config) in enumerate(zip(run.splits, run.configs, strict=True)):
+        tried = not bool(run.best_scores[1, p].isnan())
+        failed = bool(run.failed[p])
+        train, validation, test = (float(score) if tried else None for score in run.best_scores[:, p])
+        outcome = Outcome(
+            status="failed" if failed else "done",
+            reason=f"the loss was not a number at epoch {int(run.epochs[p])}" if failed else "",
+            epochs=int(run.epochs[p]),
+            best_epoch=int(run.best_epoch[p]),
+            train=train,
+            validation=validation,
+            test=test if len(split.test) else None,
+            homophily=homophily[p] if tried else None,
+            points=points,
+            values=tuple(values[:, p].tolist()),
+            response=tuple(response[:, p].tolist()),
+            largest_value=float(run.largest[p]),
+            seconds=seconds,
+        )
+        records.append(_record(run, ids[p], split, config, outcome, curves[:, :, p]))
+    return records
+
+
+def _learned_filter(model: Population) -> tuple[tuple[float, ...], Tensor, Tensor]:
+    """Points, and the amplitudes there and at the record's frequencies, averaged over channels."""
+    if model.filter is None:
+        return (), torch.zeros(0, len(model.seeds)), torch.zeros(0, len(model.seeds))
+    learned = {name: value.double().cpu() for name, value in model.filter_parameters().items()}
+    points = model.filter.points
+    both = model.filter.response(torch.cat([points, torch.tensor(FREQUENCIES, dtype=torch.float64)]), learned)
+    both = both.mean(dim=2) if both.ndim == 3 else both
+    return tuple(points.tolist()), both[: len(points)], both[len(points) :]
+
+
+def _record(run: Run, id: str, split: Split, config: Config, outcome: Outcome, curves: Tensor) -> Record:
+    kept = curves[curves[:, 0] <= outcome.epochs]
+    history = {"epoch": kept[:, 0].long().tolist()}
+    history |= {name: [round(v, 6) for v in kept[:, i + 1].tolist()] for i, name in enumerate(CURVES)}
+    return Record(
+        id=id,
+        dataset=run.graph.name,
+        checksum=run.graph.checksum,
+        model=run.whole.name,
+        options=run.whole.options,
+        config=asdict(config),
+        split={
+            "protocol": split.protocol,
+            "index": split.index,
+            "checksum": split.checksum,
+            **{part: len(getattr(split, part)) for part in ("train", "validation", "test")},
+        },
+        outcome=outcome,
+        history=history,
+    )

@@ -1,0 +1,131 @@
+"""What a run leaves behind: its configuration and outcome as one JSON line, and summaries of several."""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from newtonnet.datasets import Split
+from newtonnet.graphs import Graph
+from newtonnet.nn import Population
+
+from .config import Config
+
+NUMERICS = 1
+"""Raised whenever a change can move a result, so that old records are not taken for new ones."""
+
+FREQUENCIES = tuple(round(0.05 * i, 2) for i in range(41))
+"""Where a record keeps the learned filter's response."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What training ended with; scores are those at the best validation epoch."""
+
+    status: str
+    """``done``, or ``failed`` with a reason."""
+    reason: str
+    epochs: int
+    best_epoch: int
+    train: float | None
+    validation: float | None
+    test: float | None
+    homophily: float | None
+    """Learned h: share of edges whose ends are predicted alike, training labels put in."""
+    points: tuple[float, ...]
+    values: tuple[float, ...]
+    """The filter's amplitudes at its points."""
+    response: tuple[float, ...]
+    """Its amplitudes at :data:`FREQUENCIES`."""
+    largest_value: float | None
+    """Largest magnitude of a raw filter parameter at any epoch."""
+    seconds: float
+    """Wall time of the run divided by its members."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One member's run: everything that decided it, what came out, and the curves on the way."""
+
+    id: str
+    dataset: str
+    checksum: str
+    model: str
+    options: Mapping[str, Any]
+    config: Mapping[str, Any]
+    split: Mapping[str, Any]
+    outcome: Outcome
+    history: Mapping[str, Sequence[float | None]]
+
+    def to_json(self) -> str:
+        """One line of JSON; numbers that are not finite become null."""
+        return json.dumps(_finite(asdict(self)), allow_nan=False)
+
+    @classmethod
+    def from_json(cls, line: str) -> "Record":
+        """Read one line back; refused where it is not a record of this version."""
+        try:
+            data = json.loads(line)
+            outcome: dict[str, Any] = data.pop("outcome")
+            fixed: dict[str, Any] = {
+                key: tuple(value) if isinstance(value, list) else value for key, value in outcome.items()
+            }
+            return cls(**data, outcome=Outcome(**fixed))
+        except (json.JSONDecodeError, TypeError, KeyError, AttributeError) as error:
+            raise ValueError(f"not a record of newtonnet: {error}") from error
+
+
+def record_id(model: Population, graph: Graph, split: Split, config: Config) -> str:
+    """Hash of everything that decides a run's result."""
+    decisive = {k: v for k, v in asdict(config).items() if k != "history_interval"}
+    text = json.dumps(
+        [NUMERICS, str(model.dtype), model.name, model.options, decisive, graph.checksum, split.checksum],
+        sort_keys=True,
+    )
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Several records of one setting: mean and standard deviation (ddof 0, as in the paper) over their splits."""
+
+    mean: float
+    std: float
+    splits: tuple[float, ...]
+    homophily: float | None
+    points: tuple[float, ...]
+    values: tuple[float, ...]
+    failed: int
+
+
+def summarise(records: Sequence[Record]) -> Summary:
+    """Test scores, learned homophily and filter values of the runs that did not fail."""
+    done = [record.outcome for record in records if record.outcome.status == "done"]
+    if not done:
+        reasons = ", ".join(sorted({record.outcome.reason for record in records})) or "no records"
+        raise ValueError(f"every run failed: {reasons}; lower the learning rates or the gammas")
+    splits = tuple(outcome.test for outcome in done if outcome.test is not None)
+    learned = [outcome.homophily for outcome in done if outcome.homophily is not None]
+    return Summary(
+        mean=float(np.mean(splits)) if splits else math.nan,
+        std=float(np.std(splits)) if splits else math.nan,
+        splits=splits,
+        homophily=float(np.mean(learned)) if learned else None,
+        points=done[0].points,
+        values=tuple(float(v) for v in np.mean([outcome.values for outcome in done], axis=0)),
+        failed=len(records) - len(done),
+    )
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value
