@@ -1,5 +1,6 @@
-"""The command line: one module for each command."""
+"""The command line: one module for each command, registered by being imported."""
 
+from . import demo, train
 from .app import app, main
 
-__all__ = ["app", "main"]
+__all__ = ["app", "demo", "main", "train"]

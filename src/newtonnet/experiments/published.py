@@ -1,15 +1,9 @@
-"""The paper's numbers and the settings of its released code, in one place, beside their citation.
+"""The paper's numbers in one place, beside their citation.
 
 References:
     Xu, Dai, Luo, Zhang, Wang: Shape-aware Graph Spectral Learning, 2024. Table 1 (accuracy, mean and standard deviation
-    over ten random 60/20/20 splits), Table 6 (learned homophily); best settings from the released code.
+    over ten random 60/20/20 splits), Table 6 (learned homophily).
 """
-
-from dataclasses import dataclass
-from typing import Any
-
-from newtonnet.nn import Options
-from newtonnet.training import Config
 
 DATASETS = (
     "cora",
@@ -26,17 +20,17 @@ DATASETS = (
 )
 
 _TABLE1 = """
-mlp        73.28±1.9  70.95±2.1  86.08±0.7  48.86±2.3  32.27±1.0  65.37±1.0  75.79±8.4  75.79±8.4  74.18±0.3  65.24±0.2  86.80±0.1
-gcn        87.86±2.1  75.47±1.0  87.00±0.6  66.12±3.7  54.65±2.7  72.95±0.6  54.21±10.2 54.21±6.5  83.23±0.2  66.58±0.2  80.28±0.0
-mixhop     87.81±1.7  74.32±1.3  88.50±0.7  64.39±0.6  49.95±1.9  73.63±0.8  70.00±8.7  73.16±2.6  84.09±0.2  67.27±0.2  88.39±0.4
-appnp      89.04±1.5  77.04±1.4  88.84±0.4  56.60±1.7  37.00±1.5  67.42±0.9  76.84±4.7  80.53±4.7  75.91±0.2  66.76±0.2  87.19±0.2
-chebnet    88.32±2.0  75.47±1.0  89.62±0.3  62.94±2.2  43.07±0.7  72.01±1.0  81.05±3.9  82.63±5.7  82.63±0.3  67.57±0.2  86.69±0.2
-gprgnn     89.20±1.6  77.48±1.9  89.50±0.4  71.15±2.1  55.18±1.3  69.68±1.0  86.37±1.1  83.16±4.9  84.08±0.2  64.44±0.3  87.41±0.1
-bernnet    89.76±1.6  77.49±1.4  89.47±0.4  72.19±1.6  55.43±1.1  69.70±0.9  85.26±6.4  84.21±8.6  83.04±0.1  62.90±0.2  86.52±0.1
-chebnetii  88.51±1.5  75.83±1.3  89.51±0.6  69.91±2.3  52.83±0.8  67.86±1.6  84.74±3.1  81.58±8.0  83.52±0.2  62.53±0.2  86.49±0.1
-jacobiconv 88.98±0.7  75.76±1.9  89.55±0.5  73.87±1.6  57.56±1.8  67.69±1.1  84.17±6.8  75.56±6.1  83.28±0.1  67.68±0.2  88.03±0.4
-glognn++   88.11±1.8  74.68±1.3  89.12±0.2  73.94±1.8  56.58±1.7  69.25±1.1  82.22±4.5  81.11±4.4  84.94±0.2  67.50±0.3  89.31±0.1
-newtonnet  89.39±1.4  77.87±1.9  89.68±0.5  74.47±1.5  61.58±0.8  75.70±0.4  87.11±3.8  86.58±5.3  84.56±0.1  67.92±0.3  88.20±0.1
+mlp 73.28±1.9 70.95±2.1 86.08±0.7 48.86±2.3 32.27±1.0 65.37±1.0 75.79±8.4 75.79±8.4 74.18±0.3 65.24±0.2 86.80±0.1
+gcn 87.86±2.1 75.47±1.0 87.00±0.6 66.12±3.7 54.65±2.7 72.95±0.6 54.21±10.2 54.21±6.5 83.23±0.2 66.58±0.2 80.28±0.0
+mixhop 87.81±1.7 74.32±1.3 88.50±0.7 64.39±0.6 49.95±1.9 73.63±0.8 70.00±8.7 73.16±2.6 84.09±0.2 67.27±0.2 88.39±0.4
+appnp 89.04±1.5 77.04±1.4 88.84±0.4 56.60±1.7 37.00±1.5 67.42±0.9 76.84±4.7 80.53±4.7 75.91±0.2 66.76±0.2 87.19±0.2
+chebnet 88.32±2.0 75.47±1.0 89.62±0.3 62.94±2.2 43.07±0.7 72.01±1.0 81.05±3.9 82.63±5.7 82.63±0.3 67.57±0.2 86.69±0.2
+gprgnn 89.20±1.6 77.48±1.9 89.50±0.4 71.15±2.1 55.18±1.3 69.68±1.0 86.37±1.1 83.16±4.9 84.08±0.2 64.44±0.3 87.41±0.1
+bernnet 89.76±1.6 77.49±1.4 89.47±0.4 72.19±1.6 55.43±1.1 69.70±0.9 85.26±6.4 84.21±8.6 83.04±0.1 62.90±0.2 86.52±0.1
+chebnetii 88.51±1.5 75.83±1.3 89.51±0.6 69.91±2.3 52.83±0.8 67.86±1.6 84.74±3.1 81.58±8.0 83.52±0.2 62.53±0.2 86.49±0.1
+jacobiconv 88.98±0.7 75.76±1.9 89.55±0.5 73.87±1.6 57.56±1.8 67.69±1.1 84.17±6.8 75.56±6.1 83.28±0.1 67.68±0.2 88.03±0.4
+glognn++ 88.11±1.8 74.68±1.3 89.12±0.2 73.94±1.8 56.58±1.7 69.25±1.1 82.22±4.5 81.11±4.4 84.94±0.2 67.50±0.3 89.31±0.1
+newtonnet 89.39±1.4 77.87±1.9 89.68±0.5 74.47±1.5 61.58±0.8 75.70±0.4 87.11±3.8 86.58±5.3 84.56±0.1 67.92±0.3 88.20±0.1
 """
 
 SCORES: dict[tuple[str, str], tuple[float, float]] = {
@@ -48,53 +42,3 @@ SCORES: dict[tuple[str, str], tuple[float, float]] = {
 
 HOMOPHILY = dict(zip(DATASETS, (0.83, 0.79, 0.83, 0.27, 0.23, 0.28, 0.12, 0.33, 0.51), strict=False))
 """Learned homophily; none is given for the last two graphs."""
-
-# lr, lr of t, weight decay, dropout, propagation dropout, gamma1, gamma2, gamma3; K = 5 and 64 hidden units throughout.
-_SETTINGS = {
-    "cora": (0.05, 0.01, 5e-4, 0.3, 0.5, 0, 1, 3),
-    "citeseer": (0.01, 0.05, 0, 0, 0.5, 0, 3, 5),
-    "pubmed": (0.05, 0.005, 0, 0.3, 0.3, 0, 0, 1),
-    "chameleon": (0.05, 0.01, 0, 0, 0, 3, 5, 0),
-    "squirrel": (0.05, 0.005, 0, 0.1, 0.5, 5, 3, 0),
-    "crocodile": (0.005, 0.005, 5e-4, 0, 0.1, 3, 3, 0),
-    "texas": (0.05, 0.005, 5e-4, 0.5, 0, 0, 5, 3),
-    "cornell": (0.05, 0.005, 5e-4, 0.5, 0.1, 0, 3, 0),
-    "penn94": (0.005, 0.01, 5e-4, 0.3, 0.1, 0, 1, 0),
-    "twitch-gamer": (0.005, 0.005, 0, 0.5, 0.3, 1, 0, 0),
-    "genius": (0.05, 0.005, 0, 0, 0.5, 0, 1, 0),
-}
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A model's shape and its training, the seed and the loop's length left open."""
-
-    options: Options
-    config: Config
-
-
-def published_setting(dataset: str, model: str, **loop: Any) -> Setting:
-    """NewtonNet's published best setting on one of the paper's graphs; it belongs to ``variant="code"``.
-
-    Args:
-        dataset: one of :data:`DATASETS`.
-        model: ``newtonnet``.
-        loop: further fields of the config, such as ``max_epochs``.
-    """
-    if model != "newtonnet" or dataset not in _SETTINGS:
-        raise ValueError(
-            f"no published setting for {model} on {dataset}; newtonnet has one on {', '.join(_SETTINGS)}; "
-            "use --settings default"
-        )
-    rate, filter_rate, decay, drop, propagation_drop, low, middle, high = _SETTINGS[dataset]
-    return Setting(
-        Options(dropout=drop, propagation_dropout=propagation_drop),
-        Config(
-            learning_rate=rate,
-            filter_learning_rate=filter_rate,
-            weight_decay=decay,
-            gammas=(float(low), float(middle), float(high)),
-            variant="code",
-            **loop,
-        ),
-    )

@@ -1,0 +1,72 @@
+"""``newtonnet demo``: two embedded graphs, opposite homophily, opposite filters, one page."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.columns import Columns
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Table
+
+from newtonnet.datasets import csbm, digits, make_splits
+from newtonnet.experiments import find_setting
+from newtonnet.files import write_whole
+from newtonnet.graphs import homophily
+from newtonnet.report import Study, draw_response, headline, render
+from newtonnet.training import summarise
+
+from .app import app, talk
+from .train import run_splits
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for report.html and the records.")] = Path("out/demo"),
+    splits: Annotated[int, typer.Option(help="Splits of each graph.")] = 3,
+    max_epochs: Annotated[int, typer.Option(help="Longest training.")] = 300,
+) -> None:
+    """Train NewtonNet on a homophilous and a heterophilous graph and show what it learned.
+
+    Example: newtonnet demo
+    """
+    started = time.monotonic()
+    graphs = {
+        "digits: 1797 images joined to their nearest neighbours": digits(),
+        "block model: 1000 nodes that avoid their own class": csbm(0.05, nodes=1000, features=1000),
+    }
+    setting = find_setting("demo", "newtonnet", "default")
+    setting = replace(setting, config=replace(setting.config, max_epochs=max_epochs, patience=100))
+    studies = []
+    for title, graph in graphs.items():
+        records = run_splits(graph, "newtonnet", setting, make_splits(graph, count=splits))
+        studies.append(Study(title, records, homophily(graph).edge, graph.classes))
+    _print(studies)
+    command = f"newtonnet demo --out {out} --splits {splits} --max-epochs {max_epochs}"
+    write_whole(out / "report.html", render("What NewtonNet learned on two graphs", studies, command=command))
+    lines = [record.to_json() + "\n" for study in studies for record in study.records]
+    write_whole(out / "records.jsonl", "".join(lines))
+    talk.print(f"{out / 'report.html'} written; {time.monotonic() - started:.0f} s in all", style="dim")
+
+
+def _print(studies: list[Study]) -> None:
+    console = Console()
+    table = Table(title="NewtonNet, mean ± std over splits")
+    for column in ("graph", "accuracy", "learned h", "true h", "1/C"):
+        table.add_column(column, justify="left" if column == "graph" else "right")
+    panels = []
+    for study in studies:
+        summary = summarise(study.records)
+        learned = "none" if summary.homophily is None else f"{summary.homophily:.3f}"
+        accuracy = f"{100 * summary.mean:.1f} ± {100 * summary.std:.1f}"
+        name = study.title.split(":")[0]
+        table.add_row(name, accuracy, learned, f"{study.homophily:.3f}", f"{1 / study.classes:.2f}")
+        responses = [record.outcome.response for record in study.records]
+        mean = [sum(column) / len(responses) for column in zip(*responses, strict=True)]
+        panels.append(Panel(draw_response(mean), title=f"learned filter: {name}", expand=False))
+    console.print(table)
+    console.print(Columns(panels))
+    for study in studies:
+        console.print(f"{study.title.split(':')[0]}: {headline(study)}")

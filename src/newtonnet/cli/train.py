@@ -1,0 +1,180 @@
+"""``newtonnet train``: one model on one graph, over several splits."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from newtonnet import training
+from newtonnet.datasets import PROTOCOLS, Split, load, make_splits
+from newtonnet.experiments import SCORES, Setting, find_setting
+from newtonnet.files import write_whole
+from newtonnet.graphs import Graph, homophily
+from newtonnet.nn import ZOO, build
+from newtonnet.report import draw_response
+from newtonnet.training import Record, Summary, fit, summarise
+
+from .app import app, print_json, talk
+
+
+@app.command()
+def train(
+    dataset: Annotated[str, typer.Argument(help="A graph by name, such as cora or csbm-heterophilous.")],
+    model: Annotated[str, typer.Option(help=f"One of: {', '.join(sorted(ZOO))}.")] = "newtonnet",
+    splits: Annotated[int, typer.Option(help="How many splits; they train side by side.")] = 10,
+    protocol: Annotated[str, typer.Option(help=f"How to split: {', '.join(PROTOCOLS)}.")] = "random",
+    seed: Annotated[int, typer.Option(help="Of the start weights and dropout; split i takes seed + i.")] = 0,
+    max_epochs: Annotated[int, typer.Option(help="Longest training.")] = 2000,
+    patience: Annotated[int, typer.Option(help="Epochs without a better validation score; 0: never stop.")] = 200,
+    settings: Annotated[
+        str | None,
+        typer.Option(help="published, searched or default; without it published ones where the paper has them."),
+    ] = None,
+    gamma: Annotated[
+        tuple[float, float, float] | None,
+        typer.Option(metavar="G1 G2 G3", help="Shape-aware penalty on low, middle and high frequencies."),
+    ] = None,
+    variant: Annotated[str | None, typer.Option(help="Read the penalty as the paper or its released code.")] = None,
+    degree: Annotated[int | None, typer.Option(help="Degree K of the filter.")] = None,
+    points: Annotated[str | None, typer.Option(help="Interpolation points: equispaced or chebyshev.")] = None,
+    signed: Annotated[bool, typer.Option("--signed", help="Let the filter's values be negative.")] = False,
+    hidden: Annotated[int | None, typer.Option(help="Width of the encoder.")] = None,
+    dropout: Annotated[float | None, typer.Option(help="On features and hidden layer.")] = None,
+    propagation_dropout: Annotated[float | None, typer.Option(help="Between encoder and filter.")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="Of the encoder.")] = None,
+    filter_learning_rate: Annotated[float | None, typer.Option(help="Of the filter's values.")] = None,
+    weight_decay: Annotated[float | None, typer.Option(help="Of all parameters.")] = None,
+    device: Annotated[str, typer.Option(help="Where to train; only cpu is tested.")] = "cpu",
+    data_root: Annotated[Path | None, typer.Option(help="Folder with raw data sets.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Where to write the records (JSON lines).")] = None,
+    checkpoint: Annotated[Path | None, typer.Option(help="Save the run here on Ctrl-C, and resume from it.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+) -> None:
+    """Train a model on a graph and report mean ± std over splits, the learned homophily and the learned filter.
+
+    Example: newtonnet train csbm-heterophilous --splits 3 --gamma 1 1 1
+    """
+    if model not in ZOO:
+        raise ValueError(f"unknown model {model!r}; available: {', '.join(sorted(ZOO))}")
+    graph = load(dataset, data_root=data_root)
+    setting = find_setting(dataset, model, settings)
+    options = {
+        "degree": degree,
+        "points": points,
+        "nonnegative": False if signed else None,
+        "hidden": hidden,
+        "dropout": dropout,
+        "propagation_dropout": propagation_dropout,
+    }
+    config = {
+        "gammas": gamma,
+        "variant": variant,
+        "learning_rate": learning_rate,
+        "filter_learning_rate": filter_learning_rate,
+        "weight_decay": weight_decay,
+    }
+    setting = Setting(
+        setting.source,
+        replace(setting.options, **{key: value for key, value in options.items() if value is not None}),
+        replace(setting.config, **{key: value for key, value in config.items() if value is not None}),
+    )
+    setting = replace(setting, config=replace(setting.config, max_epochs=max_epochs, patience=patience or None))
+    chosen = make_splits(graph, protocol, count=splits)
+    records = run_splits(graph, model, setting, chosen, seed=seed, device=device, checkpoint=checkpoint)
+    path = out or Path("out") / "records" / f"{dataset}-{model}-{protocol}.jsonl"
+    write_whole(path, "".join(record.to_json() + "\n" for record in records))
+    summary = summarise(records)
+    true = homophily(graph).edge
+    if json:
+        print_json(_as_json(dataset, model, protocol, setting, records, summary, true))
+    else:
+        _print(dataset, model, protocol, setting, records, summary, true)
+    talk.print(f"records: {path}", style="dim")
+
+
+def run_splits(
+    graph: Graph,
+    model: str,
+    setting: Setting,
+    splits: list[Split],
+    *,
+    seed: int = 0,
+    device: str = "cpu",
+    checkpoint: Path | None = None,
+) -> list[Record]:
+    """Train one member for each split as one population, with a progress bar on standard error."""
+    configs = [replace(setting.config, seed=seed + split.index) for split in splits]
+    population = build(model, graph, setting.options, seeds=[config.seed for config in configs])
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("epoch {task.completed}/{task.total}, {task.fields[members]} training, best validation"),
+        TextColumn("{task.fields[validation]:.3f}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=talk, transient=True) as bar:
+        task = bar.add_task(
+            f"{model} on {graph.name}", total=setting.config.max_epochs, members=len(splits), validation=0.0
+        )
+
+        def show(state: training.Progress) -> None:
+            bar.update(task, completed=state.epoch, members=state.training, validation=state.validation)
+
+        return fit(population, graph, splits, configs, device=device, checkpoint=checkpoint, progress=show)
+
+
+def _as_json(
+    dataset: str,
+    model: str,
+    protocol: str,
+    setting: Setting,
+    records: list[Record],
+    summary: Summary,
+    true: float,
+) -> dict[str, object]:
+    return {
+        "dataset": dataset,
+        "model": model,
+        "protocol": protocol,
+        "settings": {"source": setting.source, **records[0].options, **_member_free(records[0])},
+        "metric": setting.config.metric,
+        "mean": summary.mean,
+        "std": summary.std,
+        "splits": list(summary.splits),
+        "failed": summary.failed,
+        "homophily": {"learned": summary.homophily, "true": true if true == true else None},
+        "points": list(summary.points),
+        "values": list(summary.values),
+        "epochs": [record.outcome.epochs for record in records],
+        "seconds": sum(record.outcome.seconds for record in records),
+    }
+
+
+def _member_free(record: Record) -> dict[str, object]:
+    return {key: value for key, value in record.config.items() if key != "seed"}
+
+
+def _print(
+    dataset: str,
+    model: str,
+    protocol: str,
+    setting: Setting,
+    records: list[Record],
+    summary: Summary,
+    true: float,
+) -> None:
+    ours = f"{100 * summary.mean:.2f} ± {100 * summary.std:.2f}"
+    print(f"{model} on {dataset}: {setting.config.metric} {ours} over {len(summary.splits)} {protocol} splits")
+    published = SCORES.get((dataset, model))
+    if published is not None and protocol == "random":
+        print(f"the paper's: {published[0]:.2f} ± {published[1]:.1f} over 10 random splits")
+    if summary.failed:
+        print(f"{summary.failed} of {len(records)} members failed: their loss was not a number")
+    learned = "none" if summary.homophily is None else f"{summary.homophily:.3f}"
+    print(f"homophily: learned {learned}, true {true:.3f}; settings: {setting.source} ({setting.config.variant})")
+    if summary.values:
+        mean = [sum(column) / len(records) for column in zip(*(r.outcome.response for r in records), strict=True)]
+        values = ", ".join(f"{value:.2f}" for value in summary.values)
+        print(f"learned values at the points: {values}\n{draw_response(mean)}")

@@ -1,0 +1,84 @@
+"""One self-contained HTML page from records; it loads nothing from the network."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.metadata import version
+
+from plotly.offline import get_plotlyjs
+
+from newtonnet.training import Record, summarise
+
+from .figures import filter_figure, history_figure
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; color: #0f172a; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.6rem; } h2 { font-size: 1.25rem; margin-top: 2.5rem; }
+table { border-collapse: collapse; } td, th { padding: .3rem .9rem .3rem 0; text-align: left; }
+th { color: #475569; font-weight: 500; } .lead { font-size: 1.1rem; } footer { margin-top: 3rem; color: #64748b; }
+code { background: #f1f5f9; padding: .1rem .3rem; border-radius: .2rem; }
+"""
+
+
+@dataclass(frozen=True)
+class Study:
+    """The records of one model on one graph, with what is known about the graph."""
+
+    title: str
+    records: Sequence[Record]
+    homophily: float
+    """The true ratio, over edges whose two ends are labelled."""
+    classes: int
+
+
+def render(title: str, studies: Sequence[Study], *, command: str) -> str:
+    """The page as HTML; names from outside are escaped."""
+    sections = "".join(_section(study) for study in studies)
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(title)}</title><style>{STYLE}</style><script>{get_plotlyjs()}</script></head>
+<body><h1>{escape(title)}</h1>{sections}
+<footer>Made by newtonnet {version("newtonnet")} with <code>{escape(command)}</code>.</footer></body></html>
+"""
+
+
+def headline(study: Study) -> str:
+    """What was learned, in plain words."""
+    chance = 1 / study.classes
+    kind = "homophilous" if study.homophily > chance else "heterophilous"
+    return (
+        f"Neighbours share a label {study.homophily:.0%} of the time; among {study.classes} classes of equal size "
+        f"chance would be {chance:.0%}, so this graph is {kind}. The learned filter {_kept(study.records)}."
+    )
+
+
+def _kept(records: Sequence[Record]) -> str:
+    """Which band the mean response is strongest in."""
+    thirds = [0.0, 0.0, 0.0]
+    for record in records:
+        third = len(record.outcome.response) / 3
+        for i, amplitude in enumerate(record.outcome.response):
+            thirds[min(int(i / third), 2)] += abs(amplitude)
+    low, middle, high = (part / sum(thirds) for part in thirds)
+    name, share = max((("low", low), ("middle", middle), ("high", high)), key=lambda band: band[1])
+    return f"puts {share:.0%} of its amplitude on {name} frequencies"
+
+
+def _section(study: Study) -> str:
+    summary = summarise(study.records)
+    learned = f"{summary.homophily:.3f}" if summary.homophily is not None else "none"
+    metric = str(study.records[0].config["metric"]).replace("_", "-")
+    rows = {
+        f"test {metric}": f"{100 * summary.mean:.2f} ± {100 * summary.std:.2f} % over {len(summary.splits)} splits",
+        "learned homophily h": learned,
+        "true homophily": f"{study.homophily:.3f}",
+        "chance 1/C": f"{1 / study.classes:.3f}",
+        "largest filter value": f"{max(record.outcome.largest_value or 0 for record in study.records):.2f}",
+    }
+    table = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows.items())
+    history = history_figure(study.records, true_homophily=study.homophily, chance=1 / study.classes)
+    pictures = "".join(
+        f"<h3>{name}</h3>{figure.to_html(full_html=False, include_plotlyjs=False, config={'displaylogo': False})}"
+        for name, figure in (("The learned filter", filter_figure(study.records)), ("Training", history))
+    )
+    return f"<h2>{escape(study.title)}</h2><p class=lead>{escape(headline(study))}</p><table>{table}</table>{pictures}"
