@@ -1,1 +1,12 @@
-"""Spectral graph learning."""
+"""Learn graph spectral filters whose shape is known.
+
+The package is a pipeline, and its folders are the stages, bottom-up: ``polynomials`` and ``graphs``, ``datasets`` and
+``nn``, ``training``, ``experiments``, ``report``, ``cli``; ``pyg`` is the door for PyTorch Geometric users.
+"""
+
+from newtonnet.datasets import load, make_splits
+from newtonnet.graphs import Graph
+from newtonnet.nn import Options, build
+from newtonnet.training import Config, Record, fit
+
+__all__ = ["Config", "Graph", "Options", "Record", "build", "fit", "load", "make_splits"]

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -60,7 +60,7 @@ def train(
         raise ValueError(f"unknown model {model!r}; available: {', '.join(sorted(ZOO))}")
     graph = load(dataset, data_root=data_root)
     setting = find_setting(dataset, model, settings)
-    options = {
+    options: dict[str, Any] = {
         "degree": degree,
         "points": points,
         "nonnegative": False if signed else None,
@@ -68,7 +68,7 @@ def train(
         "dropout": dropout,
         "propagation_dropout": propagation_dropout,
     }
-    config = {
+    config: dict[str, Any] = {
         "gammas": gamma,
         "variant": variant,
         "learning_rate": learning_rate,
@@ -78,9 +78,13 @@ def train(
     setting = Setting(
         setting.source,
         replace(setting.options, **{key: value for key, value in options.items() if value is not None}),
-        replace(setting.config, **{key: value for key, value in config.items() if value is not None}),
+        replace(
+            setting.config,
+            max_epochs=max_epochs,
+            patience=patience or None,
+            **{key: value for key, value in config.items() if value is not None},
+        ),
     )
-    setting = replace(setting, config=replace(setting.config, max_epochs=max_epochs, patience=patience or None))
     chosen = make_splits(graph, protocol, count=splits)
     records = run_splits(graph, model, setting, chosen, seed=seed, device=device, checkpoint=checkpoint)
     path = out or Path("out") / "records" / f"{dataset}-{model}-{protocol}.jsonl"

@@ -54,7 +54,7 @@ class Population(nn.Module, ABC):
     def filter_parameters(self) -> dict[str, Tensor]:
         """The filter's raw parameters by their own names, each ``(m, P)`` or ``(m, P, d)``."""
         start = self.filter.start if self.filter is not None else {}
-        return {name: self.get_parameter(f"filter_{name}") for name in start}
+        return {name: getattr(self, f"filter_{name}") for name in start}
 
     def take(self, members: Tensor) -> Self:
         """A population of some of the members, with parameters of its own."""

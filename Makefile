@@ -1,0 +1,40 @@
+# newtonnet: `make` lists what can be made.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Real data sets are optional; tests that need them are skipped where the folder is absent.
+ifneq ($(wildcard ../shared/data),)
+export NEWTONNET_DATA ?= $(abspath ../shared/data)
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format clean
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+demo: $(VENV)/installed ## train on the embedded graphs and write out/demo/report.html
+	$(BIN)/newtonnet demo
+
+test: $(VENV)/installed ## run the whole test suite, doctests and examples included
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+
+check: $(VENV)/installed ## format, lint and types, without changing anything
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/test_architecture.py
+
+format: $(VENV)/installed ## rewrite the code in the house's format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean: ## remove the environment and everything that was made
+	rm -rf $(VENV) out build dist .mypy_cache .pytest_cache .ruff_cache src/*.egg-info

@@ -1,0 +1,34 @@
+import pytest
+import torch
+
+from newtonnet.nn import Noise
+from newtonnet.nn.noise import check_rate
+
+
+def test_masks_have_mean_one_and_the_asked_rate():
+    mask = Noise(0, (1,), 7).shared(torch.zeros(400, 500), 0.3, stream=0)
+    assert float((mask == 0).float().mean()) == pytest.approx(0.3, abs=0.005)
+    assert float(mask.mean()) == pytest.approx(1.0, abs=0.01)
+    assert mask.unique().tolist() == pytest.approx([0.0, 1 / 0.7], rel=1e-4)
+
+
+def test_a_members_mask_does_not_depend_on_its_neighbours():
+    alone = Noise(0, (5,), 3).members(torch.zeros(40, 1, 7), 0.5, stream=1)
+    together = Noise(0, (2, 5, 9), 3).members(torch.zeros(40, 3, 7), 0.5, stream=1)
+    assert torch.equal(together[:, 1], alone[:, 0])
+    assert not torch.equal(together[:, 0], together[:, 1])
+
+
+@pytest.mark.parametrize("other", [Noise(0, (5,), 4), Noise(0, (6,), 3)])
+def test_masks_change_with_epoch_and_seed(other):
+    template = torch.zeros(40, 1, 7)
+    mask = Noise(0, (5,), 3).members(template, 0.5, stream=1)
+    assert not torch.equal(mask, other.members(template, 0.5, stream=1))
+    assert not torch.equal(mask, Noise(0, (5,), 3).members(template, 0.5, stream=2))
+    assert torch.equal(mask, Noise(1, (5,), 3).members(template, 0.5, stream=1))
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1.0, float("nan")])
+def test_a_rate_outside_zero_to_one_is_refused(rate):
+    with pytest.raises(ValueError, match="dropout rate"):
+        check_rate(rate)

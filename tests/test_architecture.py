@@ -1,0 +1,75 @@
+"""Imports go downhill, modules stay small, and every package says what it is for."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "newtonnet"
+LEVELS = [
+    {"files"},
+    {"polynomials", "graphs"},
+    {"datasets", "nn"},
+    {"training"},
+    {"search"},
+    {"estimator"},
+    {"experiments"},
+    {"report"},
+    {"cli", "pyg"},
+    {"__main__"},
+]
+LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+
+def imported_rooms(code: str, package: tuple[str, ...]) -> set[str]:
+    """Top-level rooms of newtonnet that a module in ``package`` imports."""
+    rooms = set()
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            names = [alias.name.split(".") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            stem = node.module.split(".") if node.module else []
+            if node.level:
+                stem = ["newtonnet", *package[: len(package) - node.level + 1], *stem]
+            names = [[*stem, alias.name] for alias in node.names]
+        else:
+            continue
+        rooms |= {name[1] for name in names if name[0] == "newtonnet" and len(name) > 1 and name[1] in LEVEL}
+    return rooms
+
+
+def uphill(code: str, package: tuple[str, ...], room: str) -> set[str]:
+    return {other for other in imported_rooms(code, package) if other != room and LEVEL[other] >= LEVEL[room]}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_go_downhill(path):
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    if parts == ("__init__",):
+        return
+    assert parts[0] in LEVEL, f"{parts[0]} has no level; give it one"
+    assert not uphill(path.read_text(), parts[:-1], parts[0])
+
+
+@pytest.mark.parametrize(
+    ("code", "package", "room"),
+    [
+        ("from newtonnet.training import fit", ("graphs",), "graphs"),
+        ("import newtonnet.cli", ("nn",), "nn"),
+        ("from newtonnet import report", ("training",), "training"),
+        ("from ..training import fit", ("graphs",), "graphs"),
+        ("from newtonnet.graphs import Graph", ("polynomials",), "polynomials"),
+        ("def f():\n    from newtonnet.nn import build", ("datasets",), "datasets"),
+    ],
+)
+def test_an_uphill_or_sideways_import_is_noticed(code, package, room):
+    assert uphill(code, package, room)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_modules_have_a_docstring_and_one_idea(path):
+    text = path.read_text()
+    assert ast.get_docstring(ast.parse(text)), "say in one line what the module is for"
+    assert text.count("\n") <= 400, "a second idea moved in; split the module"
+    assert path.stem not in {"utils", "common", "misc", "helpers", "base"}

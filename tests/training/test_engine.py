@@ -1,0 +1,235 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from newtonnet.datasets import Split, csbm, make_splits
+from newtonnet.graphs import from_edges, homophily
+from newtonnet.nn import Noise, Options, build
+from newtonnet.training import Config, fit
+from newtonnet.training.metrics import cross_entropy, make_targets
+
+OPTIONS = Options(hidden=16, dropout=0.4, propagation_dropout=0.3)
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return csbm(0.2, nodes=150, features=30, seed=5)
+
+
+@pytest.fixture(scope="module")
+def members(graph):
+    """Four members that differ in split, seed, rates, decay and gammas."""
+    splits = make_splits(graph, count=4)
+    configs = [
+        Config(seed=7, learning_rate=0.01, gammas=(1.0, 1.0, 1.0)),
+        Config(seed=2, learning_rate=0.05, filter_learning_rate=0.02, weight_decay=0.0),
+        Config(seed=7, learning_rate=0.02, gammas=(0.0, 3.0, 5.0), weight_decay=1e-2),
+        Config(seed=0, filter_learning_rate=0.05, gammas=(5.0, 0.0, 1.0), ceiling=1.2),
+    ]
+    return splits, [replace(config, max_epochs=50, history_interval=5) for config in configs]
+
+
+def train(graph, splits, configs, *, dtype=torch.float64, **rest):
+    model = build("newtonnet", graph, OPTIONS, seeds=[config.seed for config in configs], dtype=dtype)
+    return model, fit(model, graph, splits, configs, **rest)
+
+
+def test_population_equals_its_members(graph, members):
+    splits, configs = members
+    together, records = train(graph, splits, configs)
+    for p in range(4):
+        alone, (record,) = train(graph, splits[p : p + 1], configs[p : p + 1])
+        for name, parameter in together.named_parameters():
+            mine = parameter.index_select(together.axes[name], torch.tensor([p]))
+            torch.testing.assert_close(mine, dict(alone.named_parameters())[name], rtol=1e-8, atol=1e-8)
+        assert record.id == records[p].id
+        assert record.outcome.test == records[p].outcome.test
+        assert record.outcome.best_epoch == records[p].outcome.best_epoch
+        np.testing.assert_allclose(record.history["loss"], records[p].history["loss"], atol=1e-6)
+
+
+def test_first_epoch_of_a_population_equals_its_members_in_float32(graph, members):
+    splits, configs = members
+    seeds = [config.seed for config in configs]
+
+    def first_epoch(seeds, splits):
+        model = build("newtonnet", graph, OPTIONS, seeds=seeds)
+        logits = model(model.prepare(graph), Noise(0, model.seeds, 1))
+        loss = cross_entropy(logits, make_targets(graph, splits), 0).sum()
+        names = [name for name, _ in model.named_parameters()]
+        return model, logits, dict(zip(names, torch.autograd.grad(loss, list(model.parameters())), strict=True))
+
+    model, logits, gradients = first_epoch(seeds, splits)
+    for p in range(4):
+        _, alone, own = first_epoch(seeds[p : p + 1], splits[p : p + 1])
+        torch.testing.assert_close(logits[:, p], alone[:, 0], rtol=1e-5, atol=1e-5)
+        for name, gradient in own.items():
+            mine = gradients[name].index_select(model.axes[name], torch.tensor([p]))
+            torch.testing.assert_close(mine, gradient, rtol=1e-5, atol=1e-5)
+
+
+def test_members_that_leave_early_change_nobody(graph, members):
+    splits, configs = members
+    configs = [replace(config, patience=6) for config in configs]
+    _, records = train(graph, splits, configs)
+    epochs = [record.outcome.epochs for record in records]
+    assert len(set(epochs)) > 1, "no member left before another; the test shows nothing"
+    for p in range(4):
+        _, (alone,) = train(graph, splits[p : p + 1], configs[p : p + 1])
+        assert alone.outcome.epochs == epochs[p]
+        assert alone.outcome.epochs - alone.outcome.best_epoch == 6 or alone.outcome.epochs == 50
+        np.testing.assert_allclose(alone.outcome.values, records[p].outcome.values, rtol=1e-8)
+
+
+def test_the_model_is_left_at_its_best_validation_state(graph, members):
+    splits, configs = members
+    model, records = train(graph, splits, configs)
+    logits = model(model.prepare(graph)).detach().numpy()
+    for p, (split, record) in enumerate(zip(splits, records, strict=True)):
+        right = logits[:, p].argmax(axis=1) == graph.labels
+        assert record.outcome.validation == pytest.approx(right[split.validation].mean())
+        assert record.outcome.test == pytest.approx(right[split.test].mean())
+        assert record.outcome.validation >= max(record.history["validation"]) - 1e-6
+        filled = logits[:, p].argmax(axis=1)
+        filled[split.train] = graph.labels[split.train]
+        assert record.outcome.homophily == pytest.approx(homophily(graph, filled).edge)
+
+
+def test_a_member_without_a_finite_loss_fails_and_the_others_go_on(graph, members):
+    splits, configs = members
+    wild = [replace(configs[0], learning_rate=1e38), configs[1]]
+    _, (bad, good) = train(graph, splits[:2], wild, dtype=torch.float32)
+    _, (alone,) = train(graph, splits[1:2], configs[1:2], dtype=torch.float32)
+    assert (bad.outcome.status, good.outcome.status) == ("failed", "done")
+    assert "not a number" in bad.outcome.reason
+    assert bad.outcome.epochs < 50
+    assert good.outcome.epochs == 50
+    assert good.outcome.test == pytest.approx(alone.outcome.test, abs=0.05)
+
+
+@pytest.mark.parametrize("patience", [None, 6])
+def test_an_interrupted_run_resumes_to_the_same_bits(graph, members, tmp_path, patience):
+    splits, configs = members
+    configs = [replace(config, patience=patience) for config in configs]
+    _, unbroken = train(graph, splits, configs, dtype=torch.float32)
+    path = tmp_path / "run.safetensors"
+
+    def interrupt(state):
+        if state.epoch in (4, 6):
+            raise KeyboardInterrupt
+
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            train(graph, splits, configs, dtype=torch.float32, checkpoint=path, progress=interrupt)
+    _, resumed = train(graph, splits, configs, dtype=torch.float32, checkpoint=path)
+    assert not path.exists()
+    for mine, theirs in zip(resumed, unbroken, strict=True):
+        assert replace(mine, outcome=replace(mine.outcome, seconds=0)) == replace(
+            theirs, outcome=replace(theirs.outcome, seconds=0)
+        )
+
+
+def test_a_checkpoint_of_another_run_or_a_damaged_one_is_refused(graph, members, tmp_path):
+    splits, configs = members
+    path = tmp_path / "run.safetensors"
+
+    def interrupt(state):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(graph, splits, configs, checkpoint=path, progress=interrupt)
+    with pytest.raises(ValueError, match="belongs to another run"):
+        train(graph, splits[:2], configs[:2], checkpoint=path)
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(ValueError, match="is damaged"):
+        train(graph, splits, configs, checkpoint=path)
+
+
+def test_periodic_checkpoints_are_written_whole(graph, members, tmp_path):
+    splits, configs = members
+    path, seen = tmp_path / "run.safetensors", []
+    train(
+        graph, splits, configs, checkpoint=path, checkpoint_seconds=0, progress=lambda state: seen.append(path.exists())
+    )
+    assert seen[0] is False
+    assert all(seen[1:])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("variant", "quiet"), [("paper", 1), ("code", 10)])
+def test_the_penalty_acts_once_homophily_is_learned(graph, variant, quiet):
+    """Until the first estimate h stands at its pivot 1/C, where the penalty is zero."""
+    split = make_splits(graph, count=1)
+
+    def losses(gammas, epochs):
+        config = Config(gammas=gammas, variant=variant, max_epochs=epochs)
+        _, (record,) = train(graph, split, [replace(config, history_interval=1)])
+        return record.history["loss"]
+
+    plain, shaped = losses((0.0, 0.0, 0.0), quiet + 3), losses((5.0, 5.0, 5.0), quiet + 3)
+    assert plain[:quiet] == shaped[:quiet]
+    assert plain[quiet] != shaped[quiet]
+
+
+def test_ceiling_bounds_the_values_and_the_record_tells_the_largest(graph):
+    split = make_splits(graph, count=1)
+    config = Config(gammas=(5.0, 5.0, 5.0), filter_learning_rate=0.05, max_epochs=60)
+    _, (free,) = train(graph, split, [config])
+    _, (bounded,) = train(graph, split, [replace(config, ceiling=1.5)])
+    assert free.outcome.largest_value > 1.5
+    assert bounded.outcome.largest_value == pytest.approx(1.5)
+
+
+def test_strong_gammas_stay_finite_for_2000_epochs(graph):
+    splits = make_splits(graph, count=2)
+    configs = [Config(seed=i, gammas=(5.0, 5.0, 5.0), max_epochs=2000, history_interval=100) for i in range(2)]
+    for variant in ("paper", "code"):
+        _, records = train(graph, splits, [replace(c, variant=variant) for c in configs], dtype=torch.float32)
+        for record in records:
+            assert record.outcome.status == "done"
+            assert record.outcome.epochs == 2000
+            assert np.isfinite(record.outcome.largest_value)
+            assert np.isfinite(record.history["loss"]).all()
+
+
+@pytest.mark.parametrize(("h", "kept", "lost"), [(0.05, slice(4, 6), slice(0, 2)), (0.95, slice(0, 2), slice(4, 6))])
+def test_newtonnet_learns_the_shape_that_the_homophily_asks_for(h, kept, lost):
+    graph = csbm(h, nodes=3000, features=3000, seed=1)
+    split = make_splits(graph, count=1)[0]
+    configs = [Config(seed=0, gammas=gammas, max_epochs=60) for gammas in ((1.0, 1.0, 1.0), (0.0, 0.0, 0.0))]
+    model = build("newtonnet", graph, seeds=(0, 0))
+    shaped, plain = fit(model, graph, [split, split], configs)
+    contrast = [np.mean(r.outcome.values[kept]) - np.mean(r.outcome.values[lost]) for r in (shaped, plain)]
+    assert contrast[0] > 0
+    assert contrast[0] > contrast[1]
+    assert abs(shaped.outcome.homophily - homophily(graph).edge) < 0.1
+
+
+def test_roc_auc_is_a_metric_for_two_classes(graph):
+    config = Config(metric="roc_auc", max_epochs=30)
+    _, (record,) = train(graph, make_splits(graph, count=1), [config])
+    assert 0.5 < record.outcome.test <= 1
+    three = from_edges([[0], [1]], np.eye(30), labels=[0, 1, 2] * 10)
+    with pytest.raises(ValueError, match="roc_auc is for two classes"):
+        train(three, make_splits(three, count=1), [config])
+
+
+def test_bad_input_is_refused_before_training(graph):
+    split, config = make_splits(graph, count=1)[0], Config(max_epochs=2)
+    model = build("newtonnet", graph)
+    with pytest.raises(ValueError, match="needs as many splits and configs"):
+        fit(model, graph, [split, split], [config, config])
+    with pytest.raises(ValueError, match="seeds must be those of the configs"):
+        fit(model, graph, [split], [replace(config, seed=4)])
+    with pytest.raises(ValueError, match="names node 900"):
+        fit(model, graph, [Split(np.array([0, 149]), np.array([900]), np.array([2]))], [config])
+    with pytest.raises(ValueError, match="trains on one class only"):
+        fit(model, graph, [Split(np.array([0, 1]), np.array([3]), np.array([2]))], [config])
+    unlabelled = from_edges([[0], [1]], np.eye(30), class_names=["a", "b"])
+    with pytest.raises(ValueError, match="no labelled node"):
+        fit(build("newtonnet", unlabelled), unlabelled, [split], [config])
+    partly = from_edges([[0], [1]], np.eye(30), labels=[0, 1] + [-1] * 28)
+    with pytest.raises(ValueError, match="label is unknown"):
+        fit(build("newtonnet", partly), partly, [Split(np.array([0, 1]), np.array([3]), np.array([2]))], [config])

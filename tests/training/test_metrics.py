@@ -1,0 +1,46 @@
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
+
+from newtonnet.datasets import Split, csbm
+from newtonnet.training import roc_auc
+from newtonnet.training.metrics import cross_entropy, make_targets, scores
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return csbm(0.5, nodes=90, features=3)
+
+
+@pytest.fixture
+def splits(rng):
+    chosen = []
+    for index in range(3):
+        nodes = rng.permutation(90)
+        chosen.append(Split(nodes[: 20 + index], nodes[30:50], nodes[50:80], index=index))
+    return chosen
+
+
+def test_scores_and_loss_equal_scikit_learns(graph, splits, rng):
+    logits = rng.standard_normal((90, 3, 2))
+    targets = make_targets(graph, splits)
+    accuracy = scores("accuracy", torch.tensor(logits), targets)
+    auc = scores("roc_auc", torch.tensor(logits), targets)
+    loss = cross_entropy(torch.tensor(logits), targets, 0)
+    for p, split in enumerate(splits):
+        for i, part in enumerate((split.train, split.validation, split.test)):
+            y, z = graph.labels[part], logits[part, p]
+            assert float(accuracy[i, p]) == pytest.approx(accuracy_score(y, z.argmax(axis=1)))
+            assert float(auc[i, p]) == pytest.approx(roc_auc_score(y, z[:, 1] - z[:, 0]))
+        probabilities = np.exp(logits[split.train, p]) / np.exp(logits[split.train, p]).sum(axis=1, keepdims=True)
+        assert float(loss[p]) == pytest.approx(log_loss(graph.labels[split.train], probabilities, labels=[0, 1]))
+
+
+def test_auc_counts_ties_half(rng):
+    margin, positive = rng.integers(0, 4, 60).astype(float), rng.random(60) < 0.3
+    assert roc_auc(torch.tensor(margin), torch.tensor(positive)) == pytest.approx(roc_auc_score(positive, margin))
+
+
+def test_auc_of_one_class_is_not_a_number():
+    assert np.isnan(roc_auc(torch.tensor([1.0, 2.0]), torch.tensor([True, True])))

@@ -1,0 +1,64 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from newtonnet.datasets import csbm, make_splits
+from newtonnet.nn import Options, build
+from newtonnet.training import Config, Record, fit, summarise
+from newtonnet.training.record import record_id
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return csbm(0.2, nodes=60, features=8)
+
+
+@pytest.fixture(scope="module")
+def record(graph):
+    return fit(build("newtonnet", graph), graph, make_splits(graph, count=1), [Config(max_epochs=20)])[0]
+
+
+def test_records_survive_json_both_ways(record):
+    line = record.to_json()
+    assert "\n" not in line
+    again = Record.from_json(line)
+    assert again.to_json() == line
+    assert again.outcome == record.outcome
+
+
+def test_numbers_that_are_not_finite_become_null(record):
+    broken = replace(record, outcome=replace(record.outcome, test=float("nan"), largest_value=float("inf")))
+    data = json.loads(broken.to_json())
+    assert data["outcome"]["test"] is None
+    assert data["outcome"]["largest_value"] is None
+
+
+@pytest.mark.parametrize("line", ["", "nonsense", "[1]", "{}", '{"id": "x", "outcome": {"status": "done"}}'])
+def test_lines_that_are_no_records_are_refused(line):
+    with pytest.raises(ValueError, match="not a record"):
+        Record.from_json(line)
+
+
+def test_ids_change_with_all_that_decides_a_result_and_with_nothing_else(graph):
+    model, split, config = build("newtonnet", graph), make_splits(graph, count=2), Config()
+    base = record_id(model, graph, split[0], config)
+    assert base == record_id(build("newtonnet", graph), graph, make_splits(graph, count=1)[0], Config())
+    assert base == record_id(model, graph, split[0], replace(config, history_interval=1))
+    others = [
+        record_id(build("newtonnet", graph, Options(degree=4)), graph, split[0], config),
+        record_id(model, csbm(0.2, nodes=60, features=8, seed=1), split[0], config),
+        record_id(model, graph, split[1], config),
+        record_id(model, graph, split[0], replace(config, seed=1)),
+        record_id(model, graph, split[0], replace(config, gammas=(1.0, 0.0, 0.0))),
+    ]
+    assert len({base, *others}) == 6
+
+
+def test_summaries_leave_failed_runs_out_and_say_so(record):
+    good = [replace(record, outcome=replace(record.outcome, test=score)) for score in (0.5, 0.7)]
+    bad = replace(record, outcome=replace(record.outcome, status="failed", reason="NaN", test=0.0))
+    summary = summarise([*good, bad])
+    assert (summary.mean, summary.std, summary.failed) == (pytest.approx(0.6), pytest.approx(0.1), 1)
+    with pytest.raises(ValueError, match="every run failed: NaN"):
+        summarise([bad])

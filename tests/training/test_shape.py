@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+import torch
+
+from newtonnet.polynomials import chebyshev_points, equispaced
+from newtonnet.training import band_masks, predicted_homophily, shape_penalty
+
+
+@pytest.mark.parametrize(
+    ("points", "sizes"),
+    [
+        (equispaced(5), [2, 2, 2]),
+        (equispaced(3), [1, 1, 2]),
+        (equispaced(8), [3, 3, 3]),
+        (chebyshev_points(5), [2, 2, 2]),
+    ],
+)
+def test_bands_go_by_the_value_of_the_points(points, sizes):
+    masks = band_masks(points)
+    assert masks.sum(dim=1).tolist() == sizes
+    assert masks.sum(dim=0).tolist() == [1] * len(points)
+    assert (points[masks[0]] < 2 / 3).all()
+    assert (points[masks[2]] >= 4 / 3).all()
+
+
+def test_bands_do_not_depend_on_the_order_of_the_points():
+    order = torch.tensor([3, 0, 5, 1, 4, 2])
+    assert torch.equal(band_masks(equispaced(5)[order]), band_masks(equispaced(5))[:, order])
+
+
+@pytest.mark.parametrize("squared", [True, False])
+def test_penalty_is_the_papers_formula(rng, squared):
+    t, h, gammas = rng.standard_normal((6, 4)), rng.random(4), rng.random((3, 4))
+    ours = shape_penalty(
+        torch.tensor(t),
+        band_masks(equispaced(5)),
+        homophily=torch.tensor(h),
+        pivot=torch.tensor(0.2, dtype=torch.float64),
+        gammas=torch.tensor(gammas),
+        squared=squared,
+    )
+    for p in range(4):
+        low, middle, high = (np.linalg.norm(t[i : i + 2, p]) ** (2 if squared else 1) for i in (0, 2, 4))
+        expected = (
+            gammas[0, p] * (0.2 - h[p]) * low
+            + gammas[1, p] * abs(h[p] - 0.2) * middle
+            + gammas[2, p] * (h[p] - 0.2) * high
+        )
+        assert float(ours[p]) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(("h", "encouraged"), [(0.9, 0), (0.1, 2)])
+def test_descent_raises_the_band_that_homophily_favours_and_lowers_the_others(h, encouraged):
+    t = torch.ones(6, 1, dtype=torch.float64, requires_grad=True)
+    bands = band_masks(equispaced(5))
+    shape_penalty(
+        t, bands, homophily=torch.tensor([h]), pivot=torch.tensor(0.5), gammas=torch.ones(3, 1, dtype=torch.float64)
+    ).sum().backward()
+    for band in range(3):
+        assert ((-t.grad[bands[band], 0] > 0) == (band == encouraged)).all()
+
+
+def test_plain_norm_has_gradient_zero_where_a_band_is_zero():
+    t = torch.zeros(6, 1, requires_grad=True)
+    shape_penalty(
+        t,
+        band_masks(equispaced(5)),
+        homophily=torch.tensor([0.9]),
+        pivot=torch.tensor(0.5),
+        gammas=torch.ones(3, 1),
+        squared=False,
+    ).sum().backward()
+    assert torch.equal(t.grad, torch.zeros(6, 1))
+
+
+def test_channels_of_one_filter_each_are_averaged():
+    t = torch.arange(12.0, dtype=torch.float64).view(6, 1, 2)
+    rest = {"homophily": torch.tensor([0.9]), "pivot": torch.tensor(0.5), "gammas": torch.ones(3, 1).double()}
+    bands = band_masks(equispaced(5))
+    each = [float(shape_penalty(t[:, :, d], bands, **rest)) for d in range(2)]
+    assert float(shape_penalty(t, bands, **rest)) == pytest.approx(np.mean(each))
+
+
+def test_predicted_homophily_counts_edges_of_each_member(rng):
+    pairs, classes = rng.integers(0, 30, (2, 200)), rng.integers(0, 3, (30, 5))
+    expected = [(classes[pairs[0], p] == classes[pairs[1], p]).mean() for p in range(5)]
+    assert predicted_homophily(torch.tensor(pairs), torch.tensor(classes)).tolist() == pytest.approx(expected)
+    assert predicted_homophily(torch.zeros(2, 0, dtype=torch.int32), torch.zeros(3, 2)).tolist() == [0, 0]
