@@ -38,7 +38,9 @@ def train(
     ] = None,
     variant: Annotated[str | None, typer.Option(help="Read the penalty as the paper or its released code.")] = None,
     degree: Annotated[int | None, typer.Option(help="Degree K of the filter.")] = None,
-    points: Annotated[str | None, typer.Option(help="Interpolation points: equispaced or chebyshev.")] = None,
+    points: Annotated[
+        str | None, typer.Option(help="equispaced, chebyshev, or numbers in [0, 2] such as 0,0.5,1,2.")
+    ] = None,
     signed: Annotated[bool, typer.Option("--signed", help="Let the filter's values be negative.")] = False,
     hidden: Annotated[int | None, typer.Option(help="Width of the encoder.")] = None,
     dropout: Annotated[float | None, typer.Option(help="On features and hidden layer.")] = None,
@@ -62,7 +64,7 @@ def train(
     setting = find_setting(dataset, model, settings)
     options: dict[str, Any] = {
         "degree": degree,
-        "points": points,
+        "points": _points(points),
         "nonnegative": False if signed else None,
         "hidden": hidden,
         "dropout": dropout,
@@ -96,6 +98,16 @@ def train(
     else:
         _print(dataset, model, protocol, setting, records, summary, true)
     talk.print(f"records: {path}", style="dim")
+
+
+def _points(text: str | None) -> str | tuple[float, ...] | None:
+    """A list of numbers as numbers; a name stays a name."""
+    if text is None or "," not in text:
+        return text
+    try:
+        return tuple(float(number) for number in text.split(","))
+    except ValueError:
+        raise ValueError(f"--points takes equispaced, chebyshev or numbers with commas between, got {text!r}") from None
 
 
 def run_splits(

@@ -39,7 +39,7 @@ def filter_figure(records: Sequence[Record]) -> go.Figure:
         marker={"color": ORANGE, "size": 10},
         name="learned values",
     )
-    figure.update_xaxes(title="frequency λ", range=[0, 2])
+    figure.update_xaxes(title="frequency λ", range=[-0.03, 2.03])
     figure.update_yaxes(title="amplitude g(λ)", rangemode="tozero")
     return _styled(figure)
 
@@ -51,7 +51,12 @@ def history_figure(records: Sequence[Record], *, true_homophily: float, chance: 
         epochs = record.history["epoch"]
         for name, colour, label in (("validation", BLUE, "validation score"), ("homophily", GREEN, "learned h")):
             figure.add_scatter(
-                x=epochs, y=record.history[name], line={"color": colour, "width": 1.5}, name=label, showlegend=i == 0
+                x=epochs,
+                y=record.history[name],
+                mode="lines",
+                line={"color": colour, "width": 1.5},
+                name=label,
+                showlegend=i == 0,
             )
     for level, label, dash in ((true_homophily, "true h", "solid"), (chance, "1/C", "dot")):
         figure.add_hline(y=level, line={"color": GREY, "dash": dash}, annotation_text=label)

@@ -1,0 +1,116 @@
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from newtonnet.cli.app import app, run
+from newtonnet.training import Record
+
+FAST = ["--splits", "2", "--max-epochs", "30"]
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_train_prints_one_json_object_with_all_that_was_learned(capsys, tmp_path):
+    assert run(app, ["train", "digits", *FAST, "--gamma", "1", "1", "1", "--json"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1
+    result = json.loads(lines[0])
+    assert (result["dataset"], result["model"], result["protocol"]) == ("digits", "newtonnet", "random")
+    assert result["mean"] == pytest.approx(np.mean(result["splits"]))
+    assert result["std"] == pytest.approx(np.std(result["splits"]))
+    assert len(result["splits"]) == 2
+    assert result["mean"] > 0.6
+    assert abs(result["homophily"]["learned"] - result["homophily"]["true"]) < 0.3
+    assert len(result["points"]) == len(result["values"]) == 6
+    assert result["settings"]["gammas"] == [1.0, 1.0, 1.0]
+    records = (tmp_path / "out/records/digits-newtonnet-random.jsonl").read_text().splitlines()
+    assert [Record.from_json(line).outcome.test for line in records] == result["splits"]
+
+
+def test_train_prints_words_and_a_picture_on_standard_output(capsys):
+    assert run(app, ["train", "digits", *FAST, "--protocol", "per-class", "--out", "r.jsonl"]) == 0
+    out = capsys.readouterr().out
+    assert "newtonnet on digits: accuracy" in out
+    assert "over 2 per-class splits" in out
+    assert "learned values at the points" in out
+    assert "low" in out
+
+
+def test_seed_and_options_reach_the_model(capsys):
+    def train(*more):
+        assert run(app, ["train", "digits", *FAST, "--json", *more]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    first, again, other = train("--seed", "1"), train("--seed", "1"), train("--seed", "5")
+    assert first["splits"] == again["splits"]
+    assert first["values"] != other["values"]
+    shaped = train("--points", "chebyshev", "--degree", "8", "--signed", "--hidden", "8", "--dropout", "0.1")
+    assert len(shaped["points"]) == 9
+    assert shaped["settings"]["nonnegative"] is False
+    assert train("--points", "0,0.3,2")["points"] == [0, 0.3, 2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "nowhere"], "unknown dataset 'nowhere'"),
+        (["train", "digits", "--model", "gtn"], "unknown model 'gtn'"),
+        (["train", "digits", "--gamma", "1", "-1", "0"], "gammas must be three numbers of at least 0"),
+        (["train", "digits", "--gamma", "1", "1"], "gamma"),
+        (["train", "digits", "--degree", "0"], "degree K must be at least 1"),
+        (["train", "digits", "--points", "0,1,1"], "distinct"),
+        (["train", "digits", "--points", "0,3"], "[0, 2]"),
+        (["train", "digits", "--points", "0,x"], "--points takes"),
+        (["train", "digits", "--protocol", "mine"], "unknown protocol 'mine'"),
+        (["train", "digits", "--splits", "0"], "at least 1 split"),
+        (["train", "digits", "--settings", "published"], "no published settings"),
+        (["train", "digits", "--settings", "searched"], "no search"),
+        (["train", "digits", "--settings", "magic"], "unknown settings 'magic'"),
+        (["train", "digits", "--variant", "mine"], "variant must be"),
+        (["train", "digits", "--learning-rate", "0"], "learning_rate must be above 0"),
+        (["train", "digits", "--dropout", "1"], "dropout rate"),
+        (["train", "digits", "--max-epochs", "many"], "--max-epochs"),
+        (["train"], "Missing argument"),
+        (["train", "digits", "--nonsense"], "--nonsense"),
+        (["fly"], "fly"),
+    ],
+)
+def test_a_mistake_gets_one_line_and_exit_code_2(arguments, message, capsys, tmp_path):
+    assert run(app, arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    lines = [line for line in captured.err.splitlines() if line.strip()]
+    assert len(lines) == 1
+    assert lines[0].startswith("newtonnet: ")
+    assert message in lines[0]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_demo_trains_both_graphs_and_writes_the_page(capsys, tmp_path):
+    assert run(app, ["demo", "--splits", "2", "--max-epochs", "100"]) == 0
+    out = capsys.readouterr().out
+    assert "learned filter: digits" in out
+    page = (tmp_path / "out/demo/report.html").read_text()
+    assert "this graph is homophilous" in page
+    assert "this graph is heterophilous" in page
+    records = [Record.from_json(line) for line in (tmp_path / "out/demo/records.jsonl").read_text().splitlines()]
+    homophilous = np.mean([r.outcome.values for r in records[:2]], axis=0)
+    heterophilous = np.mean([r.outcome.values for r in records[2:]], axis=0)
+    assert homophilous[:2].mean() > homophilous[4:].mean()
+    assert heterophilous[4:].mean() > heterophilous[:2].mean()
+
+
+def test_the_installed_command_answers_with_its_version_and_help():
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    for arguments, expected in ((["--version"], "newtonnet 0."), (["--help"], "train"), ([], "Usage")):
+        result = subprocess.run(
+            [sys.executable, "-m", "newtonnet", *arguments], capture_output=True, text=True, env=environment, check=True
+        )
+        assert expected in result.stdout
