@@ -1,5 +1,6 @@
 """Graphs from what people have: edge lists, scipy matrices, networkx graphs, PyTorch Geometric data."""
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -55,6 +56,8 @@ def from_edges(
         pair = ends[:, outside[0]].tolist()
         raise ValueError(f"edge {outside[0]} joins nodes {pair}, but the nodes are 0..{n - 1}")
     y = _labels(labels, n)
+    if class_names is None and y.max(initial=-1) >= max(n, 2):
+        raise ValueError(f"labels must number the classes 0..C-1, but one is {y.max()} among {n} nodes; renumber them")
     names = tuple(class_names) if class_names is not None else tuple(str(c) for c in range(int(y.max(initial=-1)) + 1))
     return Graph(
         features=x,
@@ -114,7 +117,7 @@ def from_networkx(
     Args:
         graph: any networkx graph; directions and parallel edges are merged.
         features: the node attribute that holds a number or a sequence of numbers.
-        label: the node attribute that holds the class, of any type; missing or None means unknown. Classes are
+        label: the node attribute that holds the class, of any type; missing, None or NaN means unknown. Classes are
             numbered in sorted order.
         weight: the edge attribute that holds the weight; 1 where it is missing.
         name: the graph's name.
@@ -135,6 +138,7 @@ def from_networkx(
     if len(widths) > 1:
         raise ValueError(f"all nodes must have the same number of features, got shapes {sorted(widths)}")
     known = [graph.nodes[node].get(label) for node in nodes]
+    known = [None if isinstance(value, float) and math.isnan(value) else value for value in known]
     values = sorted({value for value in known if value is not None}, key=lambda value: (str(type(value)), value))
     number = {value: index for index, value in enumerate(values)}
     position = {node: index for index, node in enumerate(nodes)}
@@ -181,13 +185,15 @@ def from_pyg(data: "Data", *, name: str = "graph", directed: bool = False) -> Gr
 
 
 def _scipy(x: torch.Tensor) -> sp.csr_array:
-    csr = x.to_sparse_csr()
-    return sp.csr_array((csr.values().numpy(), csr.col_indices().numpy(), csr.crow_indices().numpy()), shape=x.shape)
+    # Not by way of torch's CSR, which would tell the user that it is in beta.
+    coo = x.to_sparse(layout=torch.sparse_coo).coalesce()
+    return sp.csr_array((coo.values().numpy(), tuple(coo.indices().numpy().astype(np.int32))), shape=x.shape)
 
 
 def _features(features: ArrayLike | sp.sparray | sp.spmatrix) -> Features:
     if isinstance(features, sp.sparray | sp.spmatrix):
-        return compact(sp.csr_array(features, dtype=np.float32))
+        # A copy: compact() cleans in place and Graph freezes its arrays, neither of which may happen to the caller's.
+        return compact(sp.csr_array(features, dtype=np.float32, copy=True))
     x = np.array(features, dtype=np.float32)
     if x.ndim != 2:
         raise ValueError(f"features must have shape (nodes, features), got {x.shape}")
@@ -199,7 +205,7 @@ def _labels(labels: ArrayLike | None, n: int) -> NDArray[np.int64]:
         return np.full(n, -1, dtype=np.int64)
     y = np.asarray(labels)
     whole = np.issubdtype(y.dtype, np.integer) or (y.dtype.kind == "f" and np.array_equal(y, np.round(y)))
-    if not whole:
+    if not whole or not np.isfinite(y).all():
         raise ValueError(f"labels must be whole numbers 0..C-1, -1 for unknown, got {y.dtype}")
     return y.astype(np.int64)
 

@@ -39,8 +39,8 @@ class Graph:
     directed: bool = False
 
     def __post_init__(self) -> None:
-        n = self.features.shape[0]
         _check_features(self.features)
+        n = self.features.shape[0]
         _check_adjacency(self.adjacency, n, directed=self.directed)
         _check_labels(self.labels, n, len(self.class_names))
         if self.node_names and len(self.node_names) != n:
@@ -66,14 +66,18 @@ class Graph:
     @cached_property
     def labelled(self) -> NDArray[np.int64]:
         """Nodes whose class is known, ascending."""
-        return np.flatnonzero(self.labels >= 0)
+        nodes = np.flatnonzero(self.labels >= 0)
+        nodes.setflags(write=False)
+        return nodes
 
     @cached_property
     def pairs(self) -> NDArray[np.int32]:
         """Ends of every edge once, shape ``(2, E)``."""
         coo = self.adjacency.tocoo()
         kept = slice(None) if self.directed else coo.row < coo.col
-        return np.stack([coo.row[kept], coo.col[kept]]).astype(np.int32)
+        ends = np.stack([coo.row[kept], coo.col[kept]]).astype(np.int32)
+        ends.setflags(write=False)
+        return ends
 
     @cached_property
     def checksum(self) -> str:
@@ -167,8 +171,9 @@ def check_weights(weights: NDArray[np.floating]) -> None:
 
 
 def _check_labels(labels: NDArray[np.int64], n: int, classes: int) -> None:
-    if labels.dtype != np.int64:
-        raise TypeError(f"labels must be int64 (-1 means unknown), got {labels.dtype}")
+    if not isinstance(labels, np.ndarray) or labels.dtype != np.int64:
+        kind = labels.dtype if isinstance(labels, np.ndarray) else type(labels).__name__
+        raise TypeError(f"labels must be an int64 numpy array (-1 means unknown), got {kind}")
     if labels.shape != (n,):
         raise ValueError(f"expected {n} labels, one for each row of features, got shape {labels.shape}")
     if n and (labels.min() < -1 or labels.max() >= classes):

@@ -37,6 +37,10 @@ def propagate(operator: Operator, x: Tensor, coefficients: Tensor) -> Tensor:
     if coefficients.shape[1:] not in (x.shape[1:2], x.shape[1:]):
         expected = f"(K+1, {x.shape[1]}) or (K+1, {x.shape[1]}, {x.shape[2]})"
         raise ValueError(f"coefficients must have shape {expected}, got {tuple(coefficients.shape)}")
+    if len(coefficients) == 0:
+        raise ValueError("a polynomial needs at least one coefficient, got none")
+    if operator.matrix.dtype != x.dtype:
+        raise TypeError(f"operator and signals must have one type, got {operator.matrix.dtype} and {x.dtype}")
     filtered: Tensor = _Polynomial.apply(operator, x, coefficients.to(x.dtype))  # type: ignore[no-untyped-call]
     return filtered
 

@@ -1,6 +1,7 @@
 """The exact spectrum of a small graph, and the projectors onto its low, middle and high frequencies."""
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from .graph import Graph
@@ -26,8 +27,8 @@ def spectrum(graph: Graph, *, self_loops: bool = False) -> tuple[NDArray[np.floa
         raise ValueError("a directed graph has no orthogonal spectrum; symmetrise it first")
     if graph.nodes > LARGEST:
         raise ValueError(f"an exact spectrum is for graphs of at most {LARGEST} nodes, this one has {graph.nodes}")
-    operator = normalised_operator(graph, self_loops=self_loops).matrix
-    laplacian = np.eye(graph.nodes) - operator.to_dense().double().numpy()
+    operator = normalised_operator(graph, self_loops=self_loops, dtype=torch.float64).matrix
+    laplacian = np.eye(graph.nodes) - operator.to_dense().numpy()
     frequencies, vectors = np.linalg.eigh(laplacian)
     # Rounding may leave the ends of the spectrum a hair outside [0, 2].
     return frequencies.clip(0, 2), vectors
@@ -39,6 +40,7 @@ def band_projectors(graph: Graph, *, self_loops: bool = False) -> tuple[NDArray[
     A filter with one amplitude per band is :math:`g(L) = g_{low} P_{low} + g_{mid} P_{mid} + g_{high} P_{high}`.
     """
     frequencies, vectors = spectrum(graph, self_loops=self_loops)
-    band = np.searchsorted(BANDS, frequencies, side="right")
+    # Rounding must not split an eigenspace that lies on a band's edge (the cube's frequencies are 0, 2/3, 4/3, 2).
+    band = np.searchsorted(BANDS, frequencies + 1e-9, side="right")
     low, high = (vectors[:, band == b] @ vectors[:, band == b].T for b in (0, 2))
     return low, np.eye(graph.nodes) - low - high, high

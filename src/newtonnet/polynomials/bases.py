@@ -61,7 +61,7 @@ def jacobi(x: Tensor, degree: int, a: float, b: float) -> Tensor:
         x: arguments in [-1, 1], shape ``(m,)``.
         degree: the highest :math:`k`.
         a: exponent of :math:`1 - x` in the weight.
-        b: exponent of :math:`1 + x` in the weight; ``a + b = -2`` has no recurrence and is refused.
+        b: exponent of :math:`1 + x` in the weight; ``a + b = -2, -3, ...`` has no recurrence and is refused.
 
     >>> jacobi(torch.tensor([1.0]), 3, a=0.5, b=1.5)
     tensor([[1.0000, 1.5000, 1.8750, 2.1875]])
@@ -70,8 +70,8 @@ def jacobi(x: Tensor, degree: int, a: float, b: float) -> Tensor:
         Szegő, Orthogonal Polynomials, 1939, Eq. (4.5.1).
     """
     s = a + b
-    if s == -2:
-        raise ValueError("Jacobi polynomials with a + b = -2 have no three-term recurrence; change a or b")
+    if s <= -2 and float(s).is_integer():
+        raise ValueError(f"Jacobi polynomials with a + b = {s:g} have no three-term recurrence; change a or b")
 
     def step(k: int) -> tuple[float, float, float]:
         d = 2 * k * (k + s) * (2 * k + s - 2)

@@ -49,7 +49,7 @@ def newton_polynomial(points: Tensor, coefficients: Tensor, at: Tensor) -> Tenso
     >>> newton_polynomial(torch.tensor([0.0, 1.0, 2.0]), torch.tensor([0.0, 1.0, 1.0]), torch.tensor([1.5]))
     tensor([2.2500])
     """
-    result = torch.full_like(at, float(coefficients[-1]))
+    result = torch.zeros_like(at) + coefficients[-1]
     for k in range(len(points) - 2, -1, -1):
         result = result * (at - points[k]) + coefficients[k]
     return result

@@ -70,9 +70,9 @@ def leja_order(points: Tensor) -> Tensor:
 
 
 def check_degree(degree: int) -> None:
-    """Refuse a degree below one."""
-    if degree < 1:
-        raise ValueError(f"the degree K must be at least 1, got {degree}")
+    """Refuse a degree below one, or one that is not a whole number."""
+    if degree < 1 or degree != int(degree):
+        raise ValueError(f"the degree K must be at least 1 and whole, got {degree}")
 
 
 def check_points(points: Tensor | Iterable[float]) -> Tensor:
@@ -82,7 +82,7 @@ def check_points(points: Tensor | Iterable[float]) -> Tensor:
     tensor([0.0000, 0.5000, 2.0000], dtype=torch.float64)
     """
     q = points if isinstance(points, Tensor) else torch.tensor(list(points), dtype=torch.float64)
-    q = q.detach().to("cpu", torch.float64)
+    q = q.detach().to("cpu", torch.float64, copy=True)
     if q.ndim != 1 or len(q) < 2:
         raise ValueError(f"expected a list of at least 2 points, got shape {tuple(q.shape)}")
     low, high = SPECTRUM

@@ -1,0 +1,74 @@
+"""The random stream and the tiny graphs that every test may ask for."""
+
+import numpy as np
+import pytest
+
+from newtonnet.graphs import from_edges
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def path():
+    """P3 with the signal (1, 2, 4): frequencies 0, 1, 2, and 0, 1/2, 7/6 with self-loops."""
+    return from_edges([[0, 1], [1, 2]], [[1.0], [2.0], [4.0]], labels=[0, 0, 1], name="path")
+
+
+@pytest.fixture(scope="session")
+def ring():
+    """A ring of 8 nodes with alternating classes: frequencies 1 - cos(2 pi k / 8)."""
+    nodes = np.arange(8)
+    return from_edges([nodes, (nodes + 1) % 8], np.eye(8), labels=nodes % 2, name="ring")
+
+
+@pytest.fixture(scope="session")
+def two_cliques():
+    """Two separate cliques of 4 nodes, each one class: frequencies 0 twice and 4/3 six times."""
+    pairs = [(c + i, c + j) for c in (0, 4) for i in range(4) for j in range(i)]
+    return from_edges(np.array(pairs).T, np.eye(8), labels=np.repeat([0, 1], 4), name="two cliques")
+
+
+@pytest.fixture(scope="session")
+def random_graph():
+    """40 nodes and 42 weighted edges, 9 nodes without an edge, 8 without a label; frequencies all over [0, 2)."""
+    rng = np.random.default_rng(7)
+    linked = np.delete(np.arange(40), [3, 17, 18, 39])
+    pairs = rng.choice(linked, size=(2, 45))
+    weights = rng.uniform(0.5, 2.0, size=45)
+    labels = rng.integers(-1, 3, size=40)
+    return from_edges(pairs, rng.normal(size=(40, 5)), labels=labels, weights=weights, name="random")
+
+
+@pytest.fixture(scope="session")
+def arrows():
+    """A directed graph of 6 nodes with weights, one of them without an arrow out and one without any."""
+    edges = [[0, 1, 2, 2, 3, 0], [1, 2, 0, 3, 4, 3]]
+    return from_edges(edges, np.eye(6), weights=[1.0, 2.0, 0.5, 1.0, 3.0, 1.5], directed=True, name="arrows")
+
+
+@pytest.fixture(scope="session")
+def tiny_graphs(path, ring, two_cliques, random_graph):
+    return {"path": path, "ring": ring, "two cliques": two_cliques, "random": random_graph}
+
+
+@pytest.fixture(scope="session")
+def dense_laplacian():
+    """The normalised Laplacian written out entry by entry in numpy, as an oracle for everything sparse."""
+
+    def build(graph, *, self_loops=False):
+        weights = graph.adjacency.toarray().astype(np.float64)
+        n = len(weights)
+        if self_loops:
+            weights = weights + np.eye(n)
+        degree = [sum(weights[i]) for i in range(n)]
+        laplacian = np.eye(n)
+        for i in range(n):
+            for j in range(n):
+                if weights[i, j] > 0:
+                    laplacian[i, j] -= weights[i, j] / np.sqrt(degree[i] * degree[j])
+        return laplacian
+
+    return build

@@ -1,0 +1,221 @@
+"""What a graph knows, what its constructor refuses, and what its checksum sees."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from newtonnet.graphs import Graph, check_trainable, compact, from_edges
+
+
+def csr(entries, n=4, *, dtype=np.float32):
+    """A square CSR matrix with int32 indices from (row, column, weight) triples in canonical order."""
+    rows, columns, weights = zip(*entries, strict=True) if entries else ((), (), ())
+    pointers = np.concatenate([[0], np.cumsum(np.bincount(np.array(rows, dtype=int), minlength=n))])
+    parts = (np.array(weights, dtype=dtype), np.array(columns, dtype=np.int32), pointers.astype(np.int32))
+    return sp.csr_array(parts, shape=(n, n))
+
+
+BOTH_WAYS = [(0, 1, 1.0), (1, 0, 1.0), (1, 2, 2.0), (2, 1, 2.0)]
+
+
+def parts(**changes):
+    """Arguments of a valid graph 0 - 1 = 2, 3 alone, with some of them replaced."""
+    valid = {
+        "features": np.array([[1, 0], [0, 2], [3, 0], [0, 4]], dtype=np.float32),
+        "adjacency": csr(BOTH_WAYS),
+        "labels": np.array([0, 1, -1, 0]),
+        "class_names": ("cat", "dog"),
+    }
+    return valid | changes
+
+
+def sparse_features(**changes):
+    matrix = sp.csr_array(np.array([[1, 0], [0, 2], [3, 0], [0, 4]], dtype=np.float32))
+    for position, value in changes.get("data", {}).items():
+        matrix.data[position] = value
+    return matrix
+
+
+def features_with(value, row):
+    features = parts()["features"].copy()
+    features[row, 1] = value
+    return features
+
+
+def test_graph_counts_what_it_holds():
+    graph = Graph(**parts())
+    assert (graph.nodes, graph.edges, graph.classes) == (4, 2, 2)
+
+
+def test_directed_graph_counts_arrows():
+    assert Graph(**parts(adjacency=csr([(0, 1, 1.0), (1, 0, 1.0), (2, 1, 2.0)]), directed=True)).edges == 3
+
+
+def test_labelled_nodes_are_those_with_a_class():
+    assert Graph(**parts()).labelled.tolist() == [0, 1, 3]
+
+
+def test_pairs_name_every_edge_once():
+    assert Graph(**parts()).pairs.T.tolist() == [[0, 1], [1, 2]]
+
+
+def test_pairs_of_a_random_graph_are_the_upper_triangle(random_graph):
+    expected = np.argwhere(np.triu(random_graph.adjacency.toarray()))
+    np.testing.assert_array_equal(random_graph.pairs.T, expected)
+
+
+def test_pairs_of_a_directed_graph_are_its_arrows(arrows):
+    np.testing.assert_array_equal(arrows.pairs.T, np.argwhere(arrows.adjacency.toarray()))
+
+
+def test_repr_says_how_much_there_is():
+    expected = "Graph('zoo', nodes=4, edges=2, features=2, classes=2, labelled=3)"
+    assert repr(Graph(**parts(name="zoo"))) == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "word"),
+    [
+        pytest.param({"features": features_with(np.nan, 2)}, ValueError, "node 2 has a NaN", id="NaN feature"),
+        pytest.param({"features": features_with(np.inf, 3)}, ValueError, "node 3 has a NaN", id="infinite feature"),
+        pytest.param(
+            {"features": sparse_features(data={1: np.nan})}, ValueError, "node 1 has a NaN", id="NaN sparse feature"
+        ),
+        pytest.param(
+            {"features": sparse_features(data={2: -np.inf})}, ValueError, "node 2 has a NaN", id="inf sparse feature"
+        ),
+        pytest.param({"features": np.eye(4)}, TypeError, "float32, got float64", id="float64 features"),
+        pytest.param({"features": np.eye(4, dtype=np.int64)}, TypeError, "float32, got int64", id="whole features"),
+        pytest.param({"features": np.ones(4, dtype=np.float32)}, ValueError, "nodes, features", id="flat features"),
+        pytest.param({"features": np.array(1, dtype=np.float32)}, ValueError, "nodes, features", id="one number"),
+        pytest.param(
+            {"features": np.zeros((0, 2), dtype=np.float32)}, ValueError, "at least one of each", id="no node"
+        ),
+        pytest.param(
+            {"features": np.zeros((4, 0), dtype=np.float32)}, ValueError, "at least one of each", id="no feature"
+        ),
+        pytest.param({"features": [[1.0], [2.0], [3.0], [4.0]]}, TypeError, "numpy array", id="list of features"),
+        pytest.param(
+            {"features": sp.coo_array(np.eye(4, dtype=np.float32))}, TypeError, "csr_array, got coo", id="COO features"
+        ),
+        pytest.param({"features": np.ones((5, 2), dtype=np.float32)}, ValueError, "fit 5 rows", id="more features"),
+        pytest.param({"adjacency": csr(BOTH_WAYS, n=5)}, ValueError, r"shape \(4, 4\)", id="more nodes"),
+        pytest.param({"adjacency": csr(BOTH_WAYS).toarray()}, TypeError, "csr_array", id="dense adjacency"),
+        pytest.param({"adjacency": sp.csr_matrix(csr(BOTH_WAYS))}, TypeError, "csr_array", id="matrix, not array"),
+        pytest.param({"adjacency": csr(BOTH_WAYS, dtype=np.float64)}, TypeError, "float32", id="float64 adjacency"),
+        pytest.param(
+            {"adjacency": sp.csr_array((np.ones(0, np.float32), np.zeros(0, np.int64), np.zeros(5, np.int64)), (4, 4))},
+            TypeError,
+            "int32",
+            id="int64 indices",
+        ),
+        pytest.param({"adjacency": csr([(0, 1, -1.0), (1, 0, -1.0)])}, ValueError, "negative", id="negative weight"),
+        pytest.param({"adjacency": csr([(0, 1, np.nan), (1, 0, np.nan)])}, ValueError, "finite", id="NaN weight"),
+        pytest.param({"adjacency": csr([(0, 1, np.inf), (1, 0, np.inf)])}, ValueError, "finite", id="infinite weight"),
+        pytest.param({"adjacency": csr([(0, 1, 0.0), (1, 0, 0.0)])}, ValueError, "weight 0", id="weight zero"),
+        pytest.param({"adjacency": csr([(0, 0, 1.0)])}, ValueError, "self-loops", id="self-loop"),
+        pytest.param({"adjacency": csr([(0, 1, 1.0)])}, ValueError, "symmetric", id="one way only"),
+        pytest.param(
+            {"adjacency": csr([(0, 1, 1.0), (1, 0, 2.0)])}, ValueError, "symmetric", id="weights differ by direction"
+        ),
+        pytest.param({"adjacency": csr([(0, 2, 1.0), (0, 1, 1.0)])}, ValueError, "sorted", id="unsorted"),
+        pytest.param({"adjacency": csr([(0, 1, 1.0), (0, 1, 1.0)])}, ValueError, "duplicates", id="duplicate"),
+        pytest.param({"labels": np.array([0, 1, -1])}, ValueError, "expected 4 labels", id="fewer labels"),
+        pytest.param(
+            {"labels": np.array([[0], [1], [0], [1]])}, ValueError, "expected 4 labels", id="column of labels"
+        ),
+        pytest.param({"labels": np.array([0, 1, 2, 0])}, ValueError, r"0\.\.1, got 0\.\.2", id="label too large"),
+        pytest.param({"labels": np.array([0, 1, -2, 0])}, ValueError, "-1 or", id="label below -1"),
+        pytest.param({"labels": np.zeros(4)}, TypeError, "int64", id="float labels"),
+        pytest.param({"labels": np.zeros(4, dtype=np.int32)}, TypeError, "int64", id="int32 labels"),
+        pytest.param({"labels": [0, 1, -1, 0]}, TypeError, "int64", id="list of labels"),
+        pytest.param({"class_names": ()}, ValueError, "labels must be -1", id="labels without classes"),
+        pytest.param({"node_names": ("a", "b")}, ValueError, "expected 4 node names", id="fewer node names"),
+    ],
+)
+def test_constructor_refuses_what_does_not_fit(changes, error, word):
+    with pytest.raises(error, match=word):
+        Graph(**parts(**changes))
+
+
+@pytest.mark.parametrize("features", [parts()["features"], sparse_features()], ids=["dense", "sparse"])
+def test_arrays_are_read_only(features):
+    graph = Graph(**parts(features=features))
+    held = graph.features.data if isinstance(graph.features, sp.csr_array) else graph.features
+    for array in (held, graph.adjacency.data, graph.adjacency.indices, graph.adjacency.indptr, graph.labels):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+def test_fields_cannot_be_replaced():
+    with pytest.raises(AttributeError, match="cannot assign"):
+        Graph(**parts()).name = "other"
+
+
+def test_checksum_is_the_same_for_the_same_graph():
+    assert Graph(**parts()).checksum == Graph(**parts()).checksum
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"name": "other"}, {"class_names": ("a", "b")}, {"node_names": tuple("abcd")}],
+    ids=["name", "class names", "node names"],
+)
+def test_checksum_does_not_see_names(changes):
+    assert Graph(**parts(**changes)).checksum == Graph(**parts()).checksum
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"features": features_with(0.5, 0)}, id="feature"),
+        pytest.param({"features": parts()["features"].reshape(4, 2)[:, ::-1].copy()}, id="columns swapped"),
+        pytest.param({"labels": np.array([0, 1, 0, 0])}, id="label"),
+        pytest.param({"labels": np.array([1, 0, -1, 0])}, id="labels swapped"),
+        pytest.param({"adjacency": csr([*BOTH_WAYS, (2, 3, 1.0), (3, 2, 1.0)])}, id="edge added"),
+        pytest.param({"adjacency": csr(BOTH_WAYS[:2])}, id="edge removed"),
+        pytest.param({"adjacency": csr([(0, 1, 1.0), (1, 0, 1.0), (1, 3, 2.0), (3, 1, 2.0)])}, id="edge moved"),
+        pytest.param({"adjacency": csr([*BOTH_WAYS[:2], (1, 2, 2.5), (2, 1, 2.5)])}, id="weight"),
+    ],
+)
+def test_checksum_sees_what_training_sees(changes):
+    assert Graph(**parts(**changes)).checksum != Graph(**parts()).checksum
+
+
+def test_checksum_sees_a_change_in_sparse_features():
+    before, after = (Graph(**parts(features=sparse_features(data=data))) for data in ({}, {0: 1.5}))
+    assert before.checksum != after.checksum
+
+
+def test_graph_without_a_labelled_node_is_not_trainable():
+    with pytest.raises(ValueError, match="no labelled node"):
+        check_trainable(Graph(**parts(labels=np.full(4, -1))))
+
+
+def test_graph_with_labels_of_one_class_is_not_trainable():
+    with pytest.raises(ValueError, match=r"one class only \('dog'\)"):
+        check_trainable(Graph(**parts(labels=np.array([1, 1, -1, -1]))))
+
+
+def test_graph_with_two_classes_is_trainable():
+    assert check_trainable(Graph(**parts())) is None
+
+
+@pytest.mark.parametrize(("step", "kind"), [(2, np.ndarray), (10, sp.csr_array)], ids=["every 2nd", "every 10th"])
+@pytest.mark.parametrize("given", [np.asarray, sp.csr_array], ids=["from dense", "from sparse"])
+def test_compact_chooses_the_smaller_store_and_keeps_the_values(given, step, kind):
+    values = np.zeros((50, 40), dtype=np.float32)
+    values.flat[::step] = np.arange(1, 2000 // step + 1)
+    stored = compact(given(values))
+    assert isinstance(stored, kind)
+    np.testing.assert_array_equal(stored.toarray() if isinstance(stored, sp.csr_array) else stored, values)
+
+
+def test_compact_drops_stored_zeros():
+    matrix = sp.csr_array(np.eye(50, dtype=np.float32))
+    matrix.data[4] = 0
+    assert compact(matrix).nnz == 49
+
+
+def test_empty_adjacency_is_a_graph():
+    assert from_edges(np.zeros((2, 0), dtype=np.int64), np.ones((3, 1))).edges == 0
