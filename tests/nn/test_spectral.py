@@ -117,7 +117,7 @@ def test_ill_conditioned_points_are_warned_of_in_float32_only(points, warned):
         (Options(points="random"), "unknown points 'random'"),
         (Options(points=(0.0, 1.0, 1.0)), "distinct"),
         (Options(points=(0.0, 2.5)), r"\[0, 2\]"),
-        (Options(hidden=0), "hidden must be at least 1"),
+        (Options(hidden=-1), "hidden must be at least 0"),
         (Options(dropout=1.0), "dropout rate"),
         (Options(propagation_dropout=-0.5), "dropout rate"),
     ],

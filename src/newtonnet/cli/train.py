@@ -8,7 +8,7 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from newtonnet import training
-from newtonnet.datasets import PROTOCOLS, Split, load, make_splits
+from newtonnet.datasets import PROTOCOLS, Split, load_dataset, load_splits
 from newtonnet.experiments import SCORES, Setting, find_setting
 from newtonnet.files import write_whole
 from newtonnet.graphs import Graph, homophily
@@ -24,7 +24,7 @@ def train(
     dataset: Annotated[str, typer.Argument(help="A graph by name, such as cora or csbm-heterophilous.")],
     model: Annotated[str, typer.Option(help=f"One of: {', '.join(sorted(ZOO))}.")] = "newtonnet",
     splits: Annotated[int, typer.Option(help="How many splits; they train side by side.")] = 10,
-    protocol: Annotated[str, typer.Option(help=f"How to split: {', '.join(PROTOCOLS)}.")] = "random",
+    protocol: Annotated[str, typer.Option(help=f"How to split: {', '.join(PROTOCOLS)}, or fixed.")] = "random",
     seed: Annotated[int, typer.Option(help="Of the start weights and dropout; split i takes seed + i.")] = 0,
     max_epochs: Annotated[int, typer.Option(help="Longest training.")] = 2000,
     patience: Annotated[int, typer.Option(help="Epochs without a better validation score; 0: never stop.")] = 200,
@@ -48,6 +48,7 @@ def train(
     learning_rate: Annotated[float | None, typer.Option(help="Of the encoder.")] = None,
     filter_learning_rate: Annotated[float | None, typer.Option(help="Of the filter's values.")] = None,
     weight_decay: Annotated[float | None, typer.Option(help="Of all parameters.")] = None,
+    metric: Annotated[str | None, typer.Option(help="accuracy or roc_auc; the graph's own if not given.")] = None,
     device: Annotated[str, typer.Option(help="Where to train; only cpu is tested.")] = "cpu",
     data_root: Annotated[Path | None, typer.Option(help="Folder with raw data sets.")] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write the records (JSON lines).")] = None,
@@ -60,7 +61,8 @@ def train(
     """
     if model not in ZOO:
         raise ValueError(f"unknown model {model!r}; available: {', '.join(sorted(ZOO))}")
-    graph = load(dataset, data_root=data_root)
+    loaded = load_dataset(dataset, data_root=data_root)
+    graph = loaded.graph
     setting = find_setting(dataset, model, settings)
     options: dict[str, Any] = {
         "degree": degree,
@@ -71,6 +73,7 @@ def train(
         "propagation_dropout": propagation_dropout,
     }
     config: dict[str, Any] = {
+        "metric": metric or loaded.entry.metric,
         "gammas": gamma,
         "variant": variant,
         "learning_rate": learning_rate,
@@ -87,7 +90,7 @@ def train(
             **{key: value for key, value in config.items() if value is not None},
         ),
     )
-    chosen = make_splits(graph, protocol, count=splits)
+    chosen = load_splits(dataset, protocol, count=splits, data_root=data_root)
     records = run_splits(graph, model, setting, chosen, seed=seed, device=device, checkpoint=checkpoint)
     path = out or Path("out") / "records" / f"{dataset}-{model}-{protocol}.jsonl"
     write_whole(path, "".join(record.to_json() + "\n" for record in records))

@@ -1,15 +1,38 @@
-"""Graphs and splits: generated graphs, and which nodes train, validate and test."""
+"""Graphs and splits: the catalogue, own tables, generated graphs, and which nodes train, validate and test."""
 
+from .catalogue import Dataset, is_available, load, load_dataset, load_splits, summarise
+from .encoding import Encoding
+from .entries import CATALOGUE
+from .entry import Entry
+from .raw_files import DatasetNotFoundError
 from .splits import PAPER_SEED, PROTOCOLS, Split, check_split, make_splits, split_from_masks
+from .statistics import Statistics, describe
+from .summary import Summary
 from .synthetic import csbm, digits
+from .tables import load_tables, read_tables
 
 __all__ = [
+    "CATALOGUE",
     "PAPER_SEED",
     "PROTOCOLS",
+    "Dataset",
+    "DatasetNotFoundError",
+    "Encoding",
+    "Entry",
     "Split",
+    "Statistics",
+    "Summary",
     "check_split",
     "csbm",
+    "describe",
     "digits",
+    "is_available",
+    "load",
+    "load_dataset",
+    "load_splits",
+    "load_tables",
     "make_splits",
+    "read_tables",
     "split_from_masks",
+    "summarise",
 ]

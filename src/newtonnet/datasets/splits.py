@@ -1,8 +1,9 @@
-"""Which nodes train, validate and test: the two protocols that are both called "60/20/20 random splits"."""
+"""Which nodes train, validate and test: the protocols, two of which are both called "60/20/20 random splits"."""
 
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,9 +75,15 @@ def make_splits(graph: Graph, protocol: str = "random", *, count: int = 10, seed
     ``per-class`` (P2, of GPRGNN and its successors): round(0.6 n / C) training nodes from every class, or all of a
     smaller one; then round(0.2 n) of the others validate and the rest test.
 
+    ``stratified``: every class is cut by itself, 60% (rounded, at least one node) to train, 20% (rounded) to validate
+    and the rest to test.
+
+    ``weak-0.1`` to ``weak-0.6`` (the study of weak supervision): the validation and test nodes of ``random``, and the
+    first floor(0.1 n) to floor(0.6 n) of its training nodes, so a smaller training set is part of every larger one.
+
     Args:
         graph: the graph; only labelled nodes are split.
-        protocol: ``random`` or ``per-class``; results of the two must never stand in one column.
+        protocol: one of the above; results of two protocols must never stand in one column.
         count: how many splits.
         seed: of the permutations.
 
@@ -95,7 +102,7 @@ def make_splits(graph: Graph, protocol: str = "random", *, count: int = 10, seed
     for index in range(count):
         train, validation, test = PROTOCOLS[protocol](graph, rng)
         if not (len(train) and len(validation) and len(test)):
-            raise ValueError(f"{len(graph.labelled)} labelled nodes are too few for a {protocol} 60/20/20 split")
+            raise ValueError(f"{len(graph.labelled)} labelled nodes are too few for a {protocol} split")
         splits.append(Split(train, validation, test, protocol=protocol, index=index))
     return splits
 
@@ -121,4 +128,27 @@ def _per_class(graph: Graph, rng: np.random.RandomState) -> Parts:
     return train, rest[:validation], rest[validation:]
 
 
-PROTOCOLS: dict[str, Callable[[Graph, np.random.RandomState], Parts]] = {"random": _random, "per-class": _per_class}
+def _stratified(graph: Graph, rng: np.random.RandomState) -> Parts:
+    nodes = rng.permutation(graph.labelled)
+    parts: tuple[list[NDArray[np.int64]], ...] = ([], [], [])
+    for c in range(graph.classes):
+        members = nodes[graph.labels[nodes] == c]
+        # Whole-number rounding (there are no halves); a class of one node trains.
+        train, validation = max((6 * len(members) + 5) // 10, 1), (2 * len(members) + 5) // 10
+        for part, chosen in zip(parts, np.split(members, [train, train + validation]), strict=True):
+            part.append(chosen)
+    train_nodes, validation_nodes, test_nodes = (np.concatenate(part) for part in parts)
+    return train_nodes, validation_nodes, test_nodes
+
+
+def _weak(graph: Graph, rng: np.random.RandomState, *, tenths: int) -> Parts:
+    train, validation, test = _random(graph, rng)
+    return train[: tenths * len(graph.labelled) // 10], validation, test
+
+
+PROTOCOLS: dict[str, Callable[[Graph, np.random.RandomState], Parts]] = {
+    "random": _random,
+    "per-class": _per_class,
+    "stratified": _stratified,
+    **{f"weak-0.{tenths}": partial(_weak, tenths=tenths) for tenths in range(1, 7)},
+}

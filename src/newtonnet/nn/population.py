@@ -60,7 +60,7 @@ class Population(nn.Module, ABC):
         """A population of some of the members, with parameters of its own."""
         part = copy.copy(self)
         part._parameters = {
-            name: nn.Parameter(parameter.detach().index_select(self.axes[name], members))
+            name: nn.Parameter(parameter.detach().index_select(self.axes[name], members), parameter.requires_grad)
             for name, parameter in self.named_parameters()
         }
         part.seeds = tuple(self.seeds[int(member)] for member in members)
@@ -72,7 +72,11 @@ class Population(nn.Module, ABC):
             for name, parameter in self.named_parameters():
                 parameter.copy_(state[name])
 
-    def _add(self, name: str, value: Tensor, *, axis: int, group: str) -> None:
-        self.register_parameter(name, nn.Parameter(value.contiguous()))
+    def learned(self) -> dict[str, nn.Parameter]:
+        """The parameters that training moves; the others, such as running means, are state."""
+        return {name: parameter for name, parameter in self.named_parameters() if parameter.requires_grad}
+
+    def _add(self, name: str, value: Tensor, *, axis: int, group: str, learned: bool = True) -> None:
+        self.register_parameter(name, nn.Parameter(value.contiguous(), learned))
         self.axes[name] = axis
         self.groups[name] = group

@@ -28,7 +28,7 @@ class SpectralNet(Population):
         features: number of features F.
         classes: number of classes C.
         seeds: one for each member.
-        hidden: width of the encoder.
+        hidden: width of the encoder's hidden layer; 0 makes the encoder one linear map.
         dropout: rate on the features and on the hidden layer.
         propagation_dropout: rate on the encoder's output, before the filter.
         self_loops: filter the Laplacian of the graph with self-loops.
@@ -59,25 +59,26 @@ class SpectralNet(Population):
         dtype: torch.dtype = torch.float32,
     ) -> None:
         super().__init__(name=name, options=options or {}, seeds=seeds, filter=filter)
-        if hidden < 1:
-            raise ValueError(f"hidden must be at least 1, got {hidden}")
+        if hidden < 0:
+            raise ValueError(f"hidden must be at least 0, got {hidden}")
         check_rate(dropout)
         check_rate(propagation_dropout)
         check_condition(filter, dtype)
         self.dropout = dropout
         self.propagation_dropout = propagation_dropout
         self.self_loops = self_loops
-        w1, b1, w2, b2 = uniform_start(
-            self.seeds,
-            [(features, hidden), (hidden,), (hidden, classes), (classes,)],
-            [features, features, hidden, hidden],
-        )
+        self.hidden = hidden
+        width = hidden or classes
+        shapes: list[tuple[int, ...]] = [(features, width), (width,), (hidden, classes), (classes,)]
+        fan_ins = [features, features, hidden, hidden]
+        w1, b1, *second = uniform_start(self.seeds, *((shapes, fan_ins) if hidden else (shapes[:2], fan_ins[:2])))
         self._add("weight1", w1.transpose(0, 1).to(dtype), axis=1, group="encoder")
         self._add("bias1", b1.to(dtype), axis=0, group="encoder")
-        self._add("weight2", w2.to(dtype), axis=0, group="encoder")
-        self._add("bias2", b2.to(dtype), axis=0, group="encoder")
+        for parameter, start in zip(("weight2", "bias2"), second, strict=False):
+            self._add(parameter, start.to(dtype), axis=0, group="encoder")
         for parameter, start in filter.start.items():
-            self._add(f"filter_{parameter}", start.to(dtype)[:, None].repeat(1, len(seeds)), axis=1, group="filter")
+            value = start.to(dtype).unsqueeze(1).repeat(1, len(seeds), *[1] * (start.ndim - 1))
+            self._add(f"filter_{parameter}", value, axis=1, group="gates" if parameter == "gates" else "filter")
 
     def prepare(self, graph: Graph, device: torch.device | str = "cpu") -> Inputs:
         """The graph's features and its normalised operator."""
@@ -91,12 +92,15 @@ class SpectralNet(Population):
 
     def forward(self, inputs: Inputs, noise: Noise | None = None) -> Tensor:
         """Logits of all nodes, shape ``(n, P, C)``."""
-        hidden = feature_linear(inputs.features, self.weight1, rate=self.dropout, noise=noise, stream=0)
-        hidden = torch.relu(hidden + self.bias1)
-        hidden = dropout(hidden, rate=self.dropout, noise=noise, stream=1)
-        encoded = member_linear(hidden, self.weight2, self.bias2)
+        encoded = feature_linear(inputs.features, self.weight1, rate=self.dropout, noise=noise, stream=0) + self.bias1
+        if self.hidden:
+            encoded = dropout(torch.relu(encoded), rate=self.dropout, noise=noise, stream=1)
+            encoded = member_linear(encoded, self.weight2, self.bias2)
         encoded = dropout(encoded, rate=self.propagation_dropout, noise=noise, stream=2)
-        return propagate(inputs.operator, encoded, self.filter.coefficients(self.filter_parameters()))
+        coefficients = self.filter.coefficients(self.filter_parameters())
+        if coefficients.ndim == 1:  # a fixed filter is the same for every member
+            coefficients = coefficients[:, None].expand(-1, len(self.seeds))
+        return propagate(inputs.operator, encoded, coefficients)
 
 
 def check_condition(filter: Filter, dtype: torch.dtype) -> None:

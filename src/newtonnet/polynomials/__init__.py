@@ -1,6 +1,14 @@
 """Polynomials on the spectrum [0, 2]: points, interpolation, bases and filters; knows nothing of graphs."""
 
 from .bases import bernstein, chebyshev, jacobi, monomial, newton, to_chebyshev, values_to_chebyshev
+from .families import (
+    bernstein_filter,
+    chebyshev_interpolation_filter,
+    identity_filter,
+    jacobi_filter,
+    monomial_filter,
+    pagerank_filter,
+)
 from .filters import Filter, Parameters, newton_filter
 from .interpolation import divided_differences, lagrange_matrix, lebesgue_constant, newton_polynomial
 from .points import chebyshev_points, check_points, equispaced, leja_order
@@ -9,19 +17,25 @@ __all__ = [
     "Filter",
     "Parameters",
     "bernstein",
+    "bernstein_filter",
     "chebyshev",
+    "chebyshev_interpolation_filter",
     "chebyshev_points",
     "check_points",
     "divided_differences",
     "equispaced",
+    "identity_filter",
     "jacobi",
+    "jacobi_filter",
     "lagrange_matrix",
     "lebesgue_constant",
     "leja_order",
     "monomial",
+    "monomial_filter",
     "newton",
     "newton_filter",
     "newton_polynomial",
+    "pagerank_filter",
     "to_chebyshev",
     "values_to_chebyshev",
 ]

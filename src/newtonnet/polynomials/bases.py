@@ -54,7 +54,7 @@ def bernstein(s: Tensor, degree: int) -> Tensor:
     return choose * s[:, None] ** k * (1 - s[:, None]) ** (degree - k)
 
 
-def jacobi(x: Tensor, degree: int, a: float, b: float) -> Tensor:
+def jacobi(x: Tensor, degree: int, a: float, b: float, *, released: bool = False) -> Tensor:
     r"""Jacobi polynomials :math:`P_k^{(a, b)}(x)` by their three-term recurrence, shape ``(m, K+1)``.
 
     Args:
@@ -62,6 +62,8 @@ def jacobi(x: Tensor, degree: int, a: float, b: float) -> Tensor:
         degree: the highest :math:`k`.
         a: exponent of :math:`1 - x` in the weight.
         b: exponent of :math:`1 + x` in the weight; ``a + b = -2, -3, ...`` has no recurrence and is refused.
+        released: the recurrence of JacobiConv's released code, whose middle term has the wrong sign for k >= 2; the
+            same span, but not Jacobi polynomials unless a² = b².
 
     >>> jacobi(torch.tensor([1.0]), 3, a=0.5, b=1.5)
     tensor([[1.0000, 1.5000, 1.8750, 2.1875]])
@@ -77,7 +79,7 @@ def jacobi(x: Tensor, degree: int, a: float, b: float) -> Tensor:
         d = 2 * k * (k + s) * (2 * k + s - 2)
         slope = (2 * k + s - 1) * (2 * k + s) * (2 * k + s - 2) / d
         shift = (2 * k + s - 1) * (a * a - b * b) / d
-        return slope, shift, 2 * (k + a - 1) * (k + b - 1) * (2 * k + s) / d
+        return slope, -shift if released else shift, 2 * (k + a - 1) * (k + b - 1) * (2 * k + s) / d
 
     return _three_terms(x, degree, first=(a - b) / 2 + (s + 2) / 2 * x, step=step)
 

@@ -22,7 +22,8 @@ class Filter:
 
     Attributes:
         name: what it is called in records and pictures.
-        start: start values of the raw parameters, by name, each of shape ``(m,)``.
+        start: start values of the raw parameters, by name, each of shape ``(m,)``, or ``(m, d)`` for one filter per
+            channel; none at all for a fixed filter.
         link: raw parameters to the numbers the matrix takes, shape ``(m, ...)``.
         matrix: :math:`M`, float64, shape ``(K+1, m)``.
         points: where the filter's shape is judged, float64, shape ``(Q,)``.

@@ -14,12 +14,13 @@ EPSILON = 1e-8
 
 
 class Adam:
-    """Kingma and Ba's optimiser with the L2 penalty in the gradient; moments and rates carry the population axis."""
+    """Kingma and Ba's optimiser, or its variant with decoupled decay; moments and rates carry the population axis."""
 
     def __init__(self, model: Population, configs: Sequence[Config]) -> None:
         self.model = model
         self.steps = 0
-        parameters = dict(model.named_parameters())
+        self.decoupled = configs[0].decoupled
+        parameters = model.learned()
         self.first = {name: torch.zeros_like(parameter) for name, parameter in parameters.items()}
         self.second = {name: torch.zeros_like(parameter) for name, parameter in parameters.items()}
         self.rates, self.decays = {}, {}
@@ -35,8 +36,12 @@ class Adam:
         """Move every member's parameters once."""
         self.steps += 1
         first_bias, second_bias = (1 - beta**self.steps for beta in BETAS)
-        for name, parameter in self.model.named_parameters():
-            gradient = torch.addcmul(gradients[name], self.decays[name], parameter)
+        for name, parameter in self.model.learned().items():
+            gradient = gradients[name]
+            if self.decoupled:
+                parameter.mul_(1 - self.rates[name] * self.decays[name])
+            else:
+                gradient = torch.addcmul(gradient, self.decays[name], parameter)
             first, second = self.first[name], self.second[name]
             first.lerp_(gradient, 1 - BETAS[0])
             second.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
@@ -46,7 +51,7 @@ class Adam:
     def take(self, model: Population, members: Tensor) -> "Adam":
         """The optimiser of some of the members, whose population is ``model``."""
         part = object.__new__(Adam)
-        part.model, part.steps = model, self.steps
+        part.model, part.steps, part.decoupled = model, self.steps, self.decoupled
         for kind in ("first", "second", "rates", "decays"):
             tensors: dict[str, Tensor] = getattr(self, kind)
             setattr(part, kind, {n: t.index_select(model.axes[n], members) for n, t in tensors.items()})

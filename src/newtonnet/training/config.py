@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 SHARED = (
+    "decoupled",
     "run_seed",
     "max_epochs",
     "patience",
@@ -35,11 +36,17 @@ class Config:
     """L2 penalty on the encoder, added to its gradient."""
     filter_weight_decay: float | None = None
     """The same for the filter; None takes ``weight_decay``, as the released code does."""
+    gate_learning_rate: float | None = None
+    """Adam's rate for the scales of JacobiConv's coefficients; None takes the filter's."""
+    gate_weight_decay: float | None = None
+    """L2 penalty on them; None takes ``weight_decay``."""
     gammas: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """Strength of the shape-aware penalty on low, middle and high frequencies."""
     ceiling: float | None = None
     """Largest magnitude of a raw filter value; an encouraged band has no other bound. None: no ceiling."""
 
+    decoupled: bool = False
+    """Shrink the weights themselves (AdamW) instead of adding the decay to the gradient (Adam)."""
     run_seed: int = 0
     """Dropout mask on the input features, shared by the population."""
     max_epochs: int = 2000
@@ -58,10 +65,12 @@ class Config:
     """Keep every so many epochs' curves in the record; 0: none."""
 
     def __post_init__(self) -> None:
-        for name in ("learning_rate", "filter_learning_rate"):
-            _check(name, getattr(self, name) > 0, "above 0", getattr(self, name))
-        _check("weight_decay", self.weight_decay >= 0, "at least 0", self.weight_decay)
-        _check("filter_weight_decay", (self.filter_weight_decay or 0) >= 0, "at least 0", self.filter_weight_decay)
+        for name in ("learning_rate", "filter_learning_rate", "gate_learning_rate"):
+            value = getattr(self, name)
+            _check(name, value is None or value > 0, "above 0", value)
+        for name in ("weight_decay", "filter_weight_decay", "gate_weight_decay"):
+            value = getattr(self, name)
+            _check(name, value is None or value >= 0, "at least 0", value)
         three = len(self.gammas) == 3
         good = three and all(math.isfinite(gamma) and gamma >= 0 for gamma in self.gammas)
         _check("gammas", good, "three numbers of at least 0", self.gammas)
@@ -92,11 +101,12 @@ class Config:
 
     def rate(self, group: str) -> float:
         """Adam's rate for a group of parameters."""
-        return self.filter_learning_rate if group == "filter" else self.learning_rate
+        own = {"filter": self.filter_learning_rate, "gates": self.gate_learning_rate or self.filter_learning_rate}
+        return own.get(group, self.learning_rate)
 
     def decay(self, group: str) -> float:
         """L2 penalty on a group of parameters."""
-        own = self.filter_weight_decay if group == "filter" else None
+        own = {"filter": self.filter_weight_decay, "gates": self.gate_weight_decay}.get(group)
         return self.weight_decay if own is None else own
 
 

@@ -54,7 +54,7 @@ class Run:
         self.shared = configs[0]
         self.device = device
         self.inputs: Inputs = model.prepare(graph, device)
-        self.pairs = torch.from_numpy(graph.pairs).to(device)
+        self.pairs = torch.tensor(graph.pairs, device=device)
         self.all_targets = make_targets(graph, list(splits), device)
         self.bands = band_masks(model.filter.points).to(device) if model.filter is not None else None
         self.gammas = torch.tensor([config.gammas for config in configs], dtype=model.dtype, device=device).T
@@ -106,7 +106,7 @@ class Run:
 
     def _train(self) -> Tensor:
         noise = Noise(self.shared.run_seed, self.model.seeds, self.epoch)
-        parameters = dict(self.model.named_parameters())
+        parameters = self.model.learned()
         loss = cross_entropy(self.model(self.inputs, noise), self.targets, 0) + self._penalty()
         gradients = torch.autograd.grad(loss.sum(), list(parameters.values()))
         self.adam.step(dict(zip(parameters, gradients, strict=True)))
@@ -223,6 +223,7 @@ class Run:
             setattr(self, name, state[name].to(getattr(self, name).device))
         self.model.put({name: state[f"model.{name}"] for name in self.best})
         for name in self.best:
+            self.best[name].copy_(state[f"best.{name}"])
+        for name in self.adam.first:
             self.adam.first[name].copy_(state[f"first.{name}"])
             self.adam.second[name].copy_(state[f"second.{name}"])
-            self.best[name].copy_(state[f"best.{name}"])

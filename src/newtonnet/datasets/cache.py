@@ -1,0 +1,131 @@
+"""Graphs as compact npz files: written once under a lock and renamed into place, read in a fraction of a second."""
+
+import hashlib
+import json
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from filelock import FileLock
+from numpy.typing import NDArray
+
+from newtonnet.files import whole_file
+from newtonnet.graphs import Features, Graph
+
+from .raw_files import RawFile, cache_folder
+
+FORMAT = 1
+"""Raised whenever a cached graph of an older release must not be used any more."""
+
+Masks = NDArray[np.uint8]
+"""Fixed splits, shape ``(S, n)``: 1 train, 2 validation, 3 test, 0 neither."""
+
+
+def cache_path(name: str, files: Sequence[RawFile], *, directed: bool) -> Path:
+    """The file that holds this graph, made from exactly these raw files."""
+    parts = [str(FORMAT), str(directed), *(f"{file.path} {file.sha256}" for file in files)]
+    key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+    return cache_folder() / "graphs" / f"{name}{'-as-stored' if directed else ''}-{key}.npz"
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a file that is about to be written; a second process waits here for the first."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as reason:
+        raise OSError(f"cannot write to the cache folder {path.parent} ({reason}); set NEWTONNET_CACHE") from reason
+    with FileLock(path.with_suffix(".lock")):
+        yield
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder in the cache that is gone afterwards."""
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache_folder(), prefix="work-") as folder:
+        yield Path(folder)
+
+
+def write_graph(path: Path, graph: Graph, masks: Masks, facts: Mapping[str, Any]) -> None:
+    """Write a graph, its fixed splits and a few facts; the file appears whole or not at all.
+
+    Values that are all 1 are not stored; indices, and dense features that are small whole numbers, take as few bytes
+    as they need.
+    """
+    arrays = {
+        **_pack("adjacency", graph.adjacency),
+        **_pack("features", graph.features),
+        "labels": _narrow(graph.labels),
+        "masks": masks,
+        "facts": np.frombuffer(json.dumps(dict(facts)).encode(), dtype=np.uint8),
+        "names": np.frombuffer(json.dumps([graph.name, graph.class_names]).encode(), dtype=np.uint8),
+        "directed": np.array(graph.directed),
+    }
+    with whole_file(path) as draft, draft.open("wb") as stream:
+        np.savez(stream, allow_pickle=False, **arrays)
+
+
+def read_graph(path: Path) -> tuple[Graph, Masks] | None:
+    """A cached graph and its fixed splits; None if there is none or its file is damaged."""
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
+            arrays = {key: stored[key] for key in stored.files}
+        name, class_names = json.loads(arrays["names"].tobytes())
+        graph = Graph(
+            features=_unpack("features", arrays),
+            adjacency=_unpack("adjacency", arrays),
+            labels=arrays["labels"].astype(np.int64),
+            class_names=tuple(class_names),
+            name=name,
+            directed=bool(arrays["directed"]),
+        )
+        return graph, arrays["masks"]
+    except (FileNotFoundError, zipfile.BadZipFile, KeyError, EOFError, ValueError, TypeError):
+        return None
+
+
+def read_facts(path: Path) -> dict[str, Any] | None:
+    """Only the facts of a cached graph, without reading the graph."""
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
+            facts: dict[str, Any] = json.loads(stored["facts"].tobytes())
+            return facts
+    except (FileNotFoundError, zipfile.BadZipFile, KeyError, EOFError, ValueError):
+        return None
+
+
+def _pack(key: str, matrix: Features) -> dict[str, NDArray[np.generic]]:
+    if isinstance(matrix, np.ndarray):
+        with np.errstate(invalid="ignore"):
+            bytes_ = matrix.astype(np.uint8)
+        return {key: bytes_ if np.array_equal(bytes_, matrix) else matrix}
+    packed: dict[str, NDArray[np.generic]] = {
+        f"{key}_rows": _narrow(np.diff(matrix.indptr)),
+        f"{key}_columns": _narrow(matrix.indices),
+        f"{key}_shape": np.array(matrix.shape),
+    }
+    if not bool((matrix.data == 1).all()):
+        packed[f"{key}_values"] = matrix.data
+    return packed
+
+
+def _unpack(key: str, arrays: Mapping[str, NDArray[Any]]) -> Features:
+    if key in arrays:
+        return arrays[key].astype(np.float32, copy=False)
+    columns = arrays[f"{key}_columns"].astype(np.int32)
+    pointers = np.zeros(len(arrays[f"{key}_rows"]) + 1, dtype=np.int32)
+    np.cumsum(arrays[f"{key}_rows"], out=pointers[1:])
+    values = arrays.get(f"{key}_values", np.ones(len(columns), dtype=np.float32))
+    return sp.csr_array((values, columns, pointers), shape=tuple(arrays[f"{key}_shape"].tolist()))
+
+
+def _narrow(numbers: NDArray[np.integer]) -> NDArray[np.integer]:
+    """The same whole numbers in the smallest type that holds them."""
+    low, high = int(numbers.min(initial=0)), int(numbers.max(initial=0))
+    return numbers.astype(np.promote_types(np.min_scalar_type(low), np.min_scalar_type(high)))

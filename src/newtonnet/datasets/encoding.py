@@ -1,0 +1,203 @@
+"""Columns of a table as numbers: learned from one table, kept as plain data, applied to that table or another."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
+"""Texts that stand for a missing value, in every column but ids."""
+
+MOST_CATEGORIES = 1000
+"""A text column with more different values than this is a name or a sentence, not a category."""
+
+Kind = Literal["binary", "number", "category", "vector"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """How one column becomes features.
+
+    Attributes:
+        name: of the column.
+        kind: ``binary`` (values 0 and 1, kept), ``number`` (standardised, missing ones become the mean), ``category``
+            (one-hot, a value not seen before is all zeros) or ``vector`` (a list of numbers, kept).
+        mean: what is taken from a number before it is divided by ``scale``.
+        scale: standard deviation of the known values.
+        categories: texts of a category, sorted.
+        width: length of a vector.
+        missing: whether there is one more feature that says that the value is missing.
+    """
+
+    name: str
+    kind: Kind
+    mean: float = 0.0
+    scale: float = 1.0
+    categories: tuple[str, ...] = ()
+    width: int = 1
+    missing: bool = False
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """All columns of a table, in order; an empty one gives every node a feature of its own."""
+
+    columns: tuple[Column, ...]
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """One name for each feature."""
+        return tuple(name for column in self.columns for name in _names(column))
+
+    def to_json(self) -> str:
+        """Plain text that :meth:`from_json` reads."""
+        return json.dumps([asdict(column) for column in self.columns])
+
+    @staticmethod
+    def from_json(text: str) -> "Encoding":
+        """The encoding that :meth:`to_json` wrote."""
+        return Encoding(tuple(Column(**{**row, "categories": tuple(row["categories"])}) for row in json.loads(text)))
+
+
+def learn_encoding(table: pa.Table, *, standardise: bool = True, categorical: Sequence[str] = ()) -> Encoding:
+    """Decide for every column how it becomes features; columns without any value, or with one only, are left out.
+
+    Args:
+        table: the feature columns.
+        standardise: subtract the mean of numbers and divide by their deviation; kept as they are otherwise.
+        categorical: columns of numbers to be taken as categories.
+    """
+    learned = (
+        _learn(name, table[name], standardise=standardise, categorical=name in categorical)
+        for name in table.column_names
+    )
+    return Encoding(tuple(column for column in learned if column is not None))
+
+
+def encode(table: pa.Table, encoding: Encoding) -> NDArray[np.float32] | sp.csr_array:
+    """Features of every row, shape ``(n, F)``, CSR as soon as any column is a category."""
+    if not encoding.columns:
+        return sp.csr_array(sp.eye_array(table.num_rows, format="csr", dtype=np.float32))
+    lacking = [column.name for column in encoding.columns if column.name not in table.column_names]
+    if lacking:
+        raise ValueError(f"the nodes have no column {lacking[0]!r}; found: {', '.join(table.column_names)}")
+    blocks = [_encode(table[column.name], column) for column in encoding.columns]
+    if all(isinstance(block, np.ndarray) for block in blocks):
+        return np.concatenate(blocks, axis=1)
+    return sp.csr_array(sp.hstack([sp.csr_array(block) for block in blocks], format="csr"))
+
+
+def as_text(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Values as text; texts that stand for a missing value become null, and 1.0 is written as 1."""
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        values = values.cast(kind.value_type)
+        kind = values.type
+    if pa.types.is_floating(kind):
+        values = pc.if_else(pc.is_nan(values), pa.scalar(None, kind), values)
+        if pc.all(pc.equal(values, pc.round(values))).as_py() is not False:
+            values = values.cast(pa.int64())
+    text = values.cast(pa.string())
+    return pc.if_else(pc.is_in(text, value_set=pa.array(MISSING)), pa.scalar(None, pa.string()), text)
+
+
+def _names(column: Column) -> list[str]:
+    if column.kind == "category":
+        names = [f"{column.name}={category}" for category in column.categories]
+    elif column.kind == "vector":
+        names = [f"{column.name}[{i}]" for i in range(column.width)]
+    else:
+        names = [column.name]
+    return names + ([f"{column.name} missing"] if column.missing else [])
+
+
+def _learn(name: str, values: pa.ChunkedArray, *, standardise: bool, categorical: bool) -> Column | None:
+    if pa.types.is_list(values.type) or pa.types.is_fixed_size_list(values.type):
+        widths = pc.unique(pc.list_value_length(values))
+        if len(widths) != 1 or not widths[0].as_py():
+            raise ValueError(f"column {name!r} holds lists of different lengths or missing ones; all must be alike")
+        return Column(name, "vector", width=widths[0].as_py())
+    if categorical or not _is_number(values.type):
+        return _learn_category(name, as_text(values))
+    numbers = _to_numbers(values, name)
+    known = numbers[~np.isnan(numbers)]
+    lacks = len(known) < len(numbers)
+    if not len(known):
+        return None
+    if np.isin(known, (0.0, 1.0)).all():
+        return Column(name, "binary", missing=lacks) if lacks or known.min() < known.max() else None
+    if not np.isfinite(known).all():
+        raise ValueError(f"column {name!r} holds an infinite number in row {_first(np.isinf(numbers)) + 1}")
+    if known.min() == known.max() and not lacks:
+        return None
+    if not standardise:
+        return Column(name, "number", missing=lacks)
+    return Column(name, "number", mean=float(known.mean()), scale=float(known.std()) or 1.0, missing=lacks)
+
+
+def _learn_category(name: str, text: pa.ChunkedArray) -> Column | None:
+    categories = sorted(value for value in pc.unique(text).to_pylist() if value is not None)
+    if len(categories) > MOST_CATEGORIES:
+        raise ValueError(
+            f"column {name!r} has {len(categories)} different texts, too many for a category (at most "
+            f"{MOST_CATEGORIES}); leave it out with ignore=[{name!r}]"
+        )
+    lacks = text.null_count > 0
+    if len(categories) + lacks < 2:
+        return None
+    return Column(name, "category", categories=tuple(categories), missing=lacks)
+
+
+def _encode(values: pa.ChunkedArray, column: Column) -> Any:
+    if column.kind == "category":
+        return _encode_category(as_text(values), column)
+    if column.kind == "vector":
+        flat = pc.list_flatten(values).to_numpy()
+        if len(flat) != column.width * len(values):
+            raise ValueError(f"column {column.name!r} must hold {column.width} numbers in every row")
+        return flat.reshape(len(values), column.width).astype(np.float32)
+    numbers = _to_numbers(values, column.name)
+    gaps = np.isnan(numbers)
+    filled = np.where(gaps, 0.0, (numbers - column.mean) / column.scale).astype(np.float32)
+    return np.stack([filled, gaps.astype(np.float32)], axis=1) if column.missing else filled[:, None]
+
+
+def _encode_category(text: pa.ChunkedArray, column: Column) -> sp.csr_array:
+    codes = pc.index_in(text, value_set=pa.array(column.categories, pa.string())).combine_chunks()
+    gaps = text.is_null().combine_chunks().to_numpy(zero_copy_only=False)
+    numbers = codes.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
+    width = len(column.categories) + column.missing
+    if column.missing:
+        numbers[gaps] = width - 1
+    # A value that was not there when the encoding was learned has no feature: its row is empty.
+    known = numbers >= 0
+    pointers = np.concatenate([[0], np.cumsum(known)]).astype(np.int32)
+    return sp.csr_array((np.ones(int(known.sum()), np.float32), numbers[known], pointers), (len(numbers), width))
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal, pa.types.is_temporal)
+    return any(test(kind) for test in tests)
+
+
+def _to_numbers(values: pa.ChunkedArray, name: str) -> NDArray[np.float64]:
+    """Numbers with NaN for missing; moments are counted in days."""
+    kind = values.type
+    if not _is_number(kind):
+        raise ValueError(f"column {name!r} must hold numbers, got {kind}")
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        numbers: NDArray[np.float64] = values.cast(pa.timestamp("ms")).cast(pa.int64()).cast(pa.float64()).to_numpy()
+        return numbers / 86_400_000
+    if pa.types.is_temporal(kind):
+        values = values.cast(pa.int64()) if not pa.types.is_time32(kind) else values.cast(pa.int32())
+    return np.asarray(values.cast(pa.float64()).to_numpy(), dtype=np.float64)
+
+
+def _first(mask: NDArray[np.bool_]) -> int:
+    return int(np.flatnonzero(mask)[0])

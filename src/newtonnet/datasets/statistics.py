@@ -1,0 +1,97 @@
+"""What a person wants to know about a graph before training on it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+
+from newtonnet.graphs import Graph, Homophily, homophily
+
+
+@dataclass(frozen=True)
+class Statistics:
+    r"""Counts, balance, homophily and structure of one graph.
+
+    Attributes:
+        class_counts: labelled nodes of each class.
+        homophily: all four measures, over edges with two labelled ends.
+        uniform_pivot: 1/C, the homophily that the paper compares with.
+        adjusted_pivot: the homophily that chance gives with these classes, :math:`\sum_k (D_k / 2E)^2`.
+        components: connected components; ``largest`` is the number of nodes of the largest.
+        isolated: nodes without any edge.
+        degrees: how many nodes have a degree from ``low`` to ``high``, as ``(low, high, count)``.
+        density: share of features that are not zero.
+        featureless: nodes without any non-zero feature.
+    """
+
+    nodes: int
+    edges: int
+    features: int
+    classes: int
+    labelled: int
+    class_names: tuple[str, ...]
+    class_counts: tuple[int, ...]
+    homophily: Homophily
+    uniform_pivot: float
+    adjusted_pivot: float
+    components: int
+    largest: int
+    isolated: int
+    mean_degree: float
+    largest_degree: int
+    degrees: tuple[tuple[int, int, int], ...]
+    density: float
+    featureless: int
+
+
+def describe(graph: Graph) -> Statistics:
+    """All statistics of a graph; a directed one is counted by its arrows, degrees by those that leave.
+
+    >>> from newtonnet.graphs import from_edges
+    >>> describe(from_edges([[0, 1], [1, 2]], np.eye(4), labels=[0, 0, 1, 1])).components
+    2
+    """
+    degree = np.diff(graph.adjacency.indptr)
+    parts, membership = connected_components(graph.adjacency, directed=False)
+    filled = (
+        np.diff(graph.features.indptr)
+        if isinstance(graph.features, sp.csr_array)
+        else np.count_nonzero(graph.features, axis=1)
+    )
+    return Statistics(
+        nodes=graph.nodes,
+        edges=graph.edges,
+        features=int(graph.features.shape[1]),
+        classes=graph.classes,
+        labelled=len(graph.labelled),
+        class_names=graph.class_names,
+        class_counts=tuple(np.bincount(graph.labels[graph.labelled], minlength=graph.classes).tolist()),
+        homophily=homophily(graph),
+        uniform_pivot=1 / graph.classes if graph.classes else float("nan"),
+        adjusted_pivot=_adjusted_pivot(graph),
+        components=int(parts),
+        largest=int(np.bincount(membership).max()),
+        isolated=int((np.bincount(graph.pairs.ravel(), minlength=graph.nodes) == 0).sum()),
+        mean_degree=float(degree.mean()),
+        largest_degree=int(degree.max()),
+        degrees=_histogram(degree),
+        density=float(filled.sum() / (graph.nodes * graph.features.shape[1])),
+        featureless=int((filled == 0).sum()),
+    )
+
+
+def _adjusted_pivot(graph: Graph) -> float:
+    ends = graph.labels[graph.pairs]
+    degrees = np.bincount(ends[:, (ends >= 0).all(axis=0)].ravel(), minlength=1)
+    return float(((degrees / degrees.sum()) ** 2).sum()) if degrees.sum() else float("nan")
+
+
+def _histogram(degree: NDArray[np.integer]) -> tuple[tuple[int, int, int], ...]:
+    """Degrees 0, 1, 2-3, 4-7, ...: bins that double."""
+    bins = np.frexp(degree.astype(np.float64))[1]
+    counts = np.bincount(bins)
+    return tuple(
+        (2 ** (b - 1) if b else 0, 2**b - 1 if b else 0, int(count)) for b, count in enumerate(counts.tolist())
+    )

@@ -1,0 +1,222 @@
+"""Anyone's own graph: nodes and edges from CSV or Parquet files, every mistake in them one clear line."""
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from newtonnet.graphs import Graph, from_edges
+
+from .encoding import Encoding, as_text, encode, learn_encoding
+from .readers import NamedTable, read_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def load_tables(
+    nodes: "str | PathLike[str] | pa.Table | pd.DataFrame",
+    edges: "str | PathLike[str] | pa.Table | pd.DataFrame",
+    *,
+    label_column: str | None = None,
+    id_column: str | None = None,
+    source_column: str | None = None,
+    target_column: str | None = None,
+    weight_column: str | None = None,
+    ignore: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    standardise: bool = True,
+    directed: bool = False,
+    text_encoding: str = "utf-8",
+    name: str | None = None,
+) -> Graph:
+    """A graph from a table of nodes and a table of edges; see :func:`read_tables`, which also gives the encoding."""
+    return read_tables(
+        nodes,
+        edges,
+        label_column=label_column,
+        id_column=id_column,
+        source_column=source_column,
+        target_column=target_column,
+        weight_column=weight_column,
+        ignore=ignore,
+        categorical=categorical,
+        standardise=standardise,
+        directed=directed,
+        text_encoding=text_encoding,
+        name=name,
+    )[0]
+
+
+def read_tables(
+    nodes: "str | PathLike[str] | pa.Table | pd.DataFrame",
+    edges: "str | PathLike[str] | pa.Table | pd.DataFrame",
+    *,
+    label_column: str | None = None,
+    id_column: str | None = None,
+    source_column: str | None = None,
+    target_column: str | None = None,
+    weight_column: str | None = None,
+    ignore: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    standardise: bool = True,
+    directed: bool = False,
+    text_encoding: str = "utf-8",
+    name: str | None = None,
+    encoding: Encoding | None = None,
+    class_names: Sequence[str] | None = None,
+) -> tuple[Graph, Encoding]:
+    """A graph from two tables, and the encoding of its features for a later table of the same kind.
+
+    Tables are CSV (comma, semicolon or tab, told apart by the header; also compressed as ``.gz``), Parquet, or already
+    in memory. Every column of the nodes but the id and the label becomes features: numbers are standardised, 0/1
+    columns kept, texts become one feature for each category, missing values become the mean and one more feature that
+    says so. Nodes without any feature column get a feature each of their own.
+
+    Args:
+        nodes: one row for each node.
+        edges: one row for each edge, naming two nodes.
+        label_column: column of the nodes that holds the class, blank where it is unknown; none if not given.
+        id_column: column of the nodes that names them; ``id``, or else the first.
+        source_column: column of the edges for one end; ``source``, or else the first.
+        target_column: column of the edges for the other end; ``target``, or else the second.
+        weight_column: column of the edges with weights of 0 or more; all 1 if not given.
+        ignore: columns of the nodes that are no features.
+        categorical: columns of numbers that are codes of categories.
+        standardise: give numbers mean 0 and deviation 1.
+        directed: keep edges one-way.
+        text_encoding: of CSV files.
+        name: the graph's name; the nodes file's if not given.
+        encoding: how columns become features; learned from these nodes if not given.
+        class_names: the classes in order; those of the label column, sorted, if not given.
+
+    Returns:
+        The graph, node names being the ids as text, and the encoding.
+    """
+    rows = read_table(nodes, "nodes", text_encoding=text_encoding, ids=[(id_column or "id", 0)], label=label_column)
+    both = [(source_column or "source", 0), (target_column or "target", 1)]
+    links = read_table(edges, "edges", text_encoding=text_encoding, ids=both)
+    key = rows.column(id_column, "id", 0)
+    for column in (*ignore, *categorical):
+        rows.column(column, column, 0)
+    ids = _ids(rows, key)
+    labels, classes = _labels(rows, label_column, class_names)
+    used = [c for c in rows.table.column_names if c not in (key, label_column, *ignore)]
+    columns = rows.table.select(used)
+    learned = (
+        learn_encoding(columns, standardise=standardise, categorical=categorical) if encoding is None else encoding
+    )
+    features = encode(columns, learned)
+    ends = _ends(links, ids, source_column, target_column)
+    weights = None if weight_column is None else _weights(links, links.column(weight_column, "weight", 2))
+    graph = from_edges(
+        ends,
+        features,
+        labels=labels,
+        weights=weights,
+        class_names=classes,
+        node_names=ids.cast(pa.string()).to_pylist(),
+        name=name or (Path(nodes).name.split(".")[0] if isinstance(nodes, str | PathLike) else "graph"),
+        directed=directed,
+    )
+    return graph, learned
+
+
+def _ids(rows: NamedTable, key: str) -> pa.Array:
+    """The nodes' ids, whole numbers or text, all different."""
+    ids = _plain_ids(rows.table[key])
+    if ids.null_count:
+        raise ValueError(f"{rows.row(_first(ids.is_null()))} has no id in column {key!r}; every node needs one")
+    codes = ids.dictionary_encode().indices.to_numpy()
+    # Codes count first appearances, so the first id that was there before is the first code behind its place.
+    again = np.flatnonzero(codes != np.arange(len(codes)))
+    if len(again):
+        index = int(again[0])
+        where = rows.row(int(codes[index]))
+        raise ValueError(f"{rows.row(index)} repeats the id {ids[index].as_py()!r} of {where}; ids must be unique")
+    return ids
+
+
+def _plain_ids(values: pa.ChunkedArray) -> pa.Array:
+    ids = values.combine_chunks()
+    if pa.types.is_dictionary(ids.type):
+        ids = ids.dictionary_decode()
+    if pa.types.is_floating(ids.type):  # whole numbers become floats where a column has gaps
+        ids = pc.if_else(pc.is_nan(ids), pa.scalar(None, ids.type), ids).cast(pa.int64())
+    if pa.types.is_integer(ids.type):
+        return ids.cast(pa.int64())
+    text = ids.cast(pa.string())
+    return pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text)
+
+
+def _labels(
+    rows: NamedTable, label_column: str | None, class_names: Sequence[str] | None
+) -> tuple[NDArray[np.int64] | None, list[str]]:
+    if label_column is None:
+        return None, list(class_names or [])
+    text = as_text(rows.table[rows.column(label_column, label_column, 0)]).combine_chunks()
+    found = sorted((value for value in pc.unique(text).to_pylist() if value is not None), key=_natural)
+    if class_names is None and len(found) < 2:
+        what = f"only the class {found[0]!r}" if found else "no label at all"
+        raise ValueError(f"column {label_column!r} of {rows.name} has {what}; at least 2 classes are needed")
+    classes = found if class_names is None else list(class_names)
+    codes = pc.index_in(text, value_set=pa.array(classes, pa.string()))
+    strange = pc.and_(codes.is_null(), text.is_valid())
+    if pc.any(strange).as_py():
+        index = _first(strange)
+        raise ValueError(
+            f"{rows.row(index)} has the unknown class {text[index].as_py()!r}; known: {', '.join(classes)}"
+        )
+    return codes.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64), classes
+
+
+def _natural(text: str) -> tuple[int, float, str]:
+    """Numbers before texts, 2 before 10."""
+    try:
+        return (0, float(text), text)
+    except ValueError:
+        return (1, 0.0, text)
+
+
+def _ends(links: NamedTable, ids: pa.Array, source_column: str | None, target_column: str | None) -> NDArray[np.int32]:
+    """Both ends of every edge as places among the ids, shape ``(2, E)``."""
+    source = links.column(source_column, "source", 0)
+    target = links.column(target_column, "target", 1)
+    if source == target:
+        raise ValueError(f"{links.name} needs two columns of ids; source and target are both {source!r}")
+    ends = np.empty((2, links.table.num_rows), dtype=np.int32)
+    for side, column in enumerate((source, target)):
+        wanted = _plain_ids(links.table[column])
+        known = ids
+        if wanted.type != known.type:
+            wanted, known = wanted.cast(pa.string()), known.cast(pa.string())
+        places = pc.index_in(wanted, value_set=known)
+        if places.null_count:
+            index = _first(places.is_null())
+            unknown = wanted[index].as_py()
+            what = "has no id" if unknown is None else f"names the unknown node {unknown!r}"
+            raise ValueError(f"{links.row(index)} {what} in column {column!r}; every end must be an id of the nodes")
+        ends[side] = places.to_numpy(zero_copy_only=False)
+    return ends
+
+
+def _weights(links: NamedTable, column: str) -> NDArray[np.float32]:
+    values = links.table[column]
+    if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
+        raise ValueError(f"column {column!r} of {links.name} must hold numbers, got {values.type}")
+    weights = values.cast(pa.float32()).to_numpy()
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(bad):
+        raise ValueError(
+            f"{links.row(int(bad[0]))} has the weight {weights[bad[0]]}; weights must be finite and not negative"
+        )
+    return np.asarray(weights, dtype=np.float32)
+
+
+def _first(mask: pa.Array) -> int:
+    return int(np.flatnonzero(mask.to_numpy(zero_copy_only=False))[0])

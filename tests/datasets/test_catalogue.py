@@ -1,0 +1,354 @@
+import json
+import shutil
+import subprocess
+import sys
+from urllib.error import URLError
+
+import numpy as np
+import pytest
+
+from newtonnet.datasets import (
+    CATALOGUE,
+    DatasetNotFoundError,
+    check_split,
+    is_available,
+    load,
+    load_dataset,
+    load_splits,
+    summarise,
+)
+from newtonnet.datasets.raw_files import ChecksumError, known_sums
+
+# Our name, the name in the manifest of the raw files.
+REAL = {
+    "cora": "Cora (geom-gcn splits)",
+    "citeseer": "CiteSeer (geom-gcn splits)",
+    "pubmed": "PubMed (geom-gcn splits)",
+    "chameleon": "chameleon",
+    "squirrel": "squirrel",
+    "crocodile": "crocodile",
+    "texas": "Texas",
+    "cornell": "Cornell",
+    "wisconsin": "Wisconsin",
+    "actor": "Actor",
+    "cornell-corrected": "Platonov2023/cornell",
+    "chameleon-filtered": "Platonov2023/chameleon_filtered",
+    "squirrel-filtered": "Platonov2023/squirrel_filtered",
+    "minesweeper": "Minesweeper",
+    "tolokers": "Tolokers",
+    "amazon-computers": "Amazon Computers",
+    "amazon-photo": "Amazon Photo",
+    "reed98": "reed98",
+    "amherst41": "amherst41",
+    "cornell5": "cornell5",
+    "johnshopkins55": "johnshopkins55",
+}
+PROMISED = {
+    *("cora", "citeseer", "pubmed", "chameleon", "squirrel", "crocodile", "texas", "cornell"),
+    *("penn94", "twitch-gamer", "genius", "cornell-corrected", "wisconsin", "actor"),
+    *("chameleon-filtered", "squirrel-filtered", "roman-empire", "amazon-ratings", "minesweeper", "tolokers"),
+    *("questions", "amazon-computers", "amazon-photo", "reed98", "amherst41", "cornell5", "johnshopkins55"),
+    *("ogbn-arxiv", "csbm-homophilous", "csbm-heterophilous", "digits"),
+}
+
+
+def small_npz(path, *, nodes=12, seed=0):
+    """A file in the format of the heterophilous graphs: every edge once, ten splits."""
+    rng = np.random.default_rng(seed)
+    parts = rng.permuted(np.tile(np.repeat([0, 1, 2], nodes // 3), (10, 1)), axis=1)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(
+        path,
+        node_features=rng.normal(size=(nodes, 3)).astype(np.float32),
+        node_labels=np.arange(nodes) % 2,
+        edges=np.stack([np.arange(nodes - 1), np.arange(1, nodes)], axis=1),
+        train_masks=parts == 0,
+        val_masks=parts == 1,
+        test_masks=parts == 2,
+    )
+
+
+def test_the_catalogue_holds_what_was_promised():
+    assert set(CATALOGUE) == PROMISED
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_a_real_graph_has_the_statistics_that_others_measured(name, data_root, manifest):
+    graph, row = load(name, data_root=data_root), manifest[REAL[name]]
+    measured = row["measured"]
+    assert graph.nodes == row["num_nodes"]
+    assert graph.edges == measured["undirected_edges_no_self_loops"]
+    assert graph.features.shape[1] == row["num_features"]
+    counts = list(measured["class_counts"])
+    if name == "crocodile":  # the sixth value of its label is folded into the fifth
+        counts = [*counts[:4], counts[4] + counts[5]]
+    assert np.bincount(graph.labels[graph.labelled]).tolist() == counts
+
+
+@pytest.mark.parametrize("name", [name for name, entry in CATALOGUE.items() if entry.fixed and name in REAL])
+def test_published_splits_are_those_of_the_files(name, data_root, manifest):
+    dataset = load_dataset(name, data_root=data_root)
+    measured = manifest[REAL[name]]["measured"]
+    first = dataset.splits[0]
+    assert len(dataset.splits) == measured["splits"] == 10
+    assert [len(first.train), len(first.validation), len(first.test)] == measured["split0"]
+    for split in dataset.splits:
+        check_split(dataset.graph, split)
+    assert len({split.checksum for split in dataset.splits}) == 10
+
+
+def test_every_file_of_the_catalogue_that_is_here_is_known(data_root):
+    for name in REAL:
+        dataset = load_dataset(name, data_root=data_root)
+        expected = {"remade"} if name in ("crocodile", "amazon-computers", "amazon-photo") else {"original"}
+        assert {file.status for file in dataset.files} == expected, name
+
+
+@pytest.mark.parametrize(("name", "edges"), [("chameleon", 31371), ("squirrel", 198353)])
+def test_the_wikipedia_graphs_are_the_papers(name, edges, data_root):
+    graph = load(name, data_root=data_root)
+    assert graph.edges == edges
+    # Geom-GCN's features and labels, read here from its text, features divided by their sum.
+    folder = data_root / "WikipediaNetwork" / name / "geom_gcn" / "raw"
+    lines = (folder / "out1_node_feature_label.txt").read_text().splitlines()[1:201]
+    for node, line in enumerate(lines):
+        number, words, label = line.split("\t")
+        row = np.array(words.split(","), dtype=float)
+        assert int(number) == node
+        assert graph.labels[node] == int(label)
+        np.testing.assert_allclose(graph.features[[node]].toarray()[0], row / max(row.sum(), 1), rtol=1e-6)
+
+
+def test_chameleons_edges_are_those_of_the_original_wikipedia_file(data_root):
+    path = data_root / "WikipediaNetwork" / "chameleon" / "raw" / "chameleon.npz"
+    if not path.is_file():
+        pytest.skip("the original chameleon.npz is not there")
+    rows = np.load(path)["edges"]
+    original = {(min(a, b), max(a, b)) for a, b in rows.tolist() if a != b}
+    assert {tuple(pair) for pair in load("chameleon", data_root=data_root).pairs.T.tolist()} == original
+
+
+@pytest.mark.parametrize("name", ["texas", "cornell", "wisconsin"])
+def test_the_webkb_graphs_are_geom_gcns(name, data_root):
+    graph = load(name, data_root=data_root)
+    folder = data_root / "WebKB" / name / "raw"
+    rows = np.loadtxt(folder / "out1_graph_edges.txt", skiprows=1, dtype=int)
+    expected = {(min(a, b), max(a, b)) for a, b in rows.tolist() if a != b}
+    assert {tuple(pair) for pair in graph.pairs.T.tolist()} == expected
+    lines = [line.split("\t") for line in (folder / "out1_node_feature_label.txt").read_text().splitlines()[1:]]
+    assert graph.labels.tolist() == [int(label) for _, _, label in lines]
+    assert graph.features.toarray().tolist() == [[float(x) for x in words.split(",")] for _, words, _ in lines]
+
+
+def test_cornell_carries_the_pages_of_texas_and_the_corrected_one_does_not(data_root):
+    texas, cornell, corrected = (load(name, data_root=data_root) for name in ("texas", "cornell", "cornell-corrected"))
+    assert (texas.features != cornell.features).nnz == 0
+    np.testing.assert_array_equal(texas.labels, cornell.labels)
+    rows = {row.tobytes() for row in texas.features.toarray()}
+    assert not any(row.tobytes() in rows for row in corrected.features.toarray())
+    assert any("Texas" in warning for warning in CATALOGUE["cornell"].warnings)
+
+
+@pytest.mark.parametrize(("name", "arrows", "sinks"), [("texas", 309, 78), ("cornell", 295, 88)])
+def test_as_stored_keeps_the_arrows_that_the_papers_code_saw(name, arrows, sinks, data_root):
+    graph = load(name, data_root=data_root, directed="as-stored")
+    assert graph.directed
+    assert graph.edges == arrows
+    assert (np.diff(graph.adjacency.indptr) == 0).sum() == sinks
+
+
+def test_as_stored_counts_the_rows_of_crocodile(data_root):
+    graph = load("crocodile", data_root=data_root, directed="as-stored")
+    rows = np.load(data_root / "WikipediaNetwork" / "crocodile" / "raw" / "crocodile.npz")["edges"]
+    assert graph.adjacency.sum() == (rows[:, 0] != rows[:, 1]).sum()
+    assert graph.adjacency.data.max() == 2
+    assert load("crocodile", data_root=data_root).adjacency.data.max() == 1
+
+
+def test_a_second_load_of_any_graph_is_the_same_in_under_two_seconds_without_torch_geometric(data_root):
+    first = {name: load(name, data_root=data_root).checksum for name in REAL}
+    code = (
+        "import json, sys, time\n"
+        "from newtonnet.datasets import load\n"
+        "seen = {}\n"
+        f"for name in {sorted(REAL)!r}:\n"
+        "    start = time.perf_counter()\n"
+        f"    checksum = load(name, data_root={str(data_root)!r}).checksum\n"
+        "    seen[name] = checksum, time.perf_counter() - start\n"
+        "print(json.dumps([seen, 'torch_geometric' in sys.modules]))\n"
+    )
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    seen, imported = json.loads(output)
+    assert {name: checksum for name, (checksum, _) in seen.items()} == first
+    assert max(seconds for _, seconds in seen.values()) < 2
+    assert not imported
+
+
+def test_a_given_data_root_is_not_written_to(data_root, tmp_path, own_cache):
+    shutil.copytree(data_root / "WebKB" / "texas", tmp_path / "root" / "WebKB" / "texas")
+    before = sorted(tmp_path.joinpath("root").rglob("*"))
+    load("texas", data_root=tmp_path / "root")
+    assert sorted(tmp_path.joinpath("root").rglob("*")) == before
+    assert list(own_cache.glob("graphs/texas-*.npz"))
+    assert not list(own_cache.glob("work-*"))
+
+
+def test_a_wrong_checksum_is_refused_with_both_hashes(data_root, tmp_path, own_cache):
+    folder = tmp_path / "Platonov2023"
+    folder.mkdir()
+    content = (data_root / "Platonov2023" / "cornell.npz").read_bytes()
+    (folder / "cornell.npz").write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(ChecksumError) as caught:
+        load("cornell-corrected", data_root=tmp_path)
+    expected = next(sha256 for path, sha256 in known_sums() if path == "Platonov2023/cornell.npz")
+    assert expected in str(caught.value)
+    assert len({word for word in str(caught.value).replace(",", " ").replace(";", " ").split() if len(word) == 64}) == 2
+
+
+def test_a_file_without_a_known_checksum_is_used_and_called_unverified(tmp_path, own_cache):
+    small_npz(tmp_path / "HeterophilousGraphDataset/roman_empire/raw/roman_empire.npz")
+    dataset = load_dataset("roman-empire", data_root=tmp_path)
+    assert (dataset.graph.nodes, dataset.graph.edges, dataset.graph.classes) == (12, 11, 2)
+    assert [file.status for file in dataset.files] == ["unverified"]
+    assert len(dataset.files[0].sha256) == 64
+    assert [split.protocol for split in dataset.splits] == ["heterophilous"] * 10
+
+
+def test_other_raw_files_give_another_graph_and_not_the_cached_one(tmp_path, own_cache):
+    path = tmp_path / "HeterophilousGraphDataset/questions/raw/questions.npz"
+    small_npz(path, seed=0)
+    first = load("questions", data_root=tmp_path)
+    small_npz(path, seed=1)
+    assert load("questions", data_root=tmp_path).checksum != first.checksum
+
+
+def test_a_damaged_cache_is_made_anew(tmp_path, own_cache):
+    small_npz(tmp_path / "HeterophilousGraphDataset/questions/raw/questions.npz")
+    first = load("questions", data_root=tmp_path)
+    (cached,) = own_cache.glob("graphs/*.npz")
+    cached.write_bytes(cached.read_bytes()[:500])
+    assert load("questions", data_root=tmp_path).checksum == first.checksum
+    assert cached.stat().st_size > 500
+
+
+def test_a_raw_file_that_cannot_be_parsed_is_one_clear_line(tmp_path, own_cache):
+    path = tmp_path / "HeterophilousGraphDataset/questions/raw/questions.npz"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"<html>not found</html>")
+    with pytest.raises(ValueError, match=r"'questions'.*cannot be read") as caught:
+        load("questions", data_root=tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_file_without_network_says_what_to_put_where(tmp_path, own_cache, monkeypatch):
+    from torch_geometric.datasets import LINKXDataset
+
+    def fail(self):
+        raise URLError("no network")
+
+    monkeypatch.setattr(LINKXDataset, "download", fail)
+    with pytest.raises(DatasetNotFoundError) as caught:
+        load("penn94", data_root=tmp_path)
+    message = str(caught.value)
+    assert f"data.mat into {tmp_path / 'LINKXDataset/penn94/raw'}" in message
+    assert "no network" in message
+    assert "\n" not in message
+    assert not is_available("penn94", data_root=tmp_path)
+    assert not list(own_cache.rglob("data.mat"))
+
+
+def test_a_download_is_kept_in_the_cache_and_done_once(tmp_path, own_cache, monkeypatch):
+    from torch_geometric.datasets import HeterophilousGraphDataset
+
+    calls = []
+
+    def fetch(self):
+        calls.append(self.raw_dir)
+        small_npz(own_cache.parent / "served.npz")
+        shutil.copy(own_cache.parent / "served.npz", self.raw_paths[0])
+
+    monkeypatch.setattr(HeterophilousGraphDataset, "download", fetch)
+    first = load("amazon-ratings", data_root=tmp_path)
+    assert load("amazon-ratings").checksum == first.checksum
+    assert len(calls) == 1
+    assert (own_cache / "raw/HeterophilousGraphDataset/amazon_ratings/raw/amazon_ratings.npz").is_file()
+    assert not (tmp_path / "HeterophilousGraphDataset").exists()
+
+
+def test_a_download_of_the_wrong_bytes_is_not_kept(tmp_path, own_cache, monkeypatch):
+    from pathlib import Path
+
+    from torch_geometric.datasets import HeterophilousGraphDataset
+
+    monkeypatch.setattr(HeterophilousGraphDataset, "download", lambda self: small_npz(Path(self.raw_paths[0])))
+    with pytest.raises(ChecksumError):
+        load("minesweeper", data_root=tmp_path)
+    assert not list(own_cache.rglob("minesweeper.npz"))
+
+
+def test_two_processes_that_load_at_once_get_the_same_graph(tmp_path, own_cache):
+    small_npz(tmp_path / "HeterophilousGraphDataset/questions/raw/questions.npz", nodes=3000)
+    code = f"from newtonnet.datasets import load; print(load('questions', data_root={str(tmp_path)!r}).checksum)"
+    both = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    outputs = [process.communicate(timeout=120)[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert outputs[0] == outputs[1] == load("questions", data_root=tmp_path).checksum + "\n"
+    assert len(list(own_cache.glob("graphs/*.npz"))) == 1
+    assert not list(own_cache.glob("graphs/.*"))
+
+
+def test_an_unknown_name_lists_the_known_ones():
+    with pytest.raises(DatasetNotFoundError, match=r"unknown dataset 'korra'; available: actor, .*wisconsin"):
+        load("korra")
+
+
+def test_a_data_root_that_is_not_a_folder_is_refused(tmp_path):
+    with pytest.raises(DatasetNotFoundError, match="is not a folder"):
+        load("cora", data_root=tmp_path / "nothing")
+
+
+def test_a_wrong_direction_is_refused():
+    with pytest.raises(ValueError, match="'as-stored', got 'yes'"):
+        load("digits", directed="yes")
+
+
+@pytest.mark.parametrize("name", ["csbm-homophilous", "csbm-heterophilous", "digits"])
+def test_embedded_graphs_need_no_file_and_are_always_the_same(name, own_cache):
+    assert load(name).checksum == load(name).checksum
+    assert load(name).name == name
+    assert not own_cache.exists()
+
+
+def test_a_summary_of_an_absent_graph_is_empty_and_downloads_nothing(tmp_path, own_cache, monkeypatch):
+    monkeypatch.setattr("newtonnet.datasets.catalogue.download", lambda *_, **__: pytest.fail("it downloads"))
+    summary = summarise("genius", data_root=tmp_path)
+    assert not summary.available
+    assert summary.nodes is None
+    assert summary.metric == "roc_auc"
+
+
+def test_a_summary_reads_the_cache_and_agrees_with_the_graph(tmp_path, own_cache, monkeypatch):
+    small_npz(tmp_path / "HeterophilousGraphDataset/questions/raw/questions.npz")
+    first = summarise("questions", data_root=tmp_path)
+    monkeypatch.setattr("newtonnet.datasets.catalogue.load", lambda *_, **__: pytest.fail("it reads the graph"))
+    assert summarise("questions", data_root=tmp_path) == first
+    assert (first.nodes, first.edges, first.homophily) == (12, 11, 0.0)
+
+
+def test_fixed_splits_can_be_asked_for_by_name(tmp_path, own_cache):
+    small_npz(tmp_path / "HeterophilousGraphDataset/questions/raw/questions.npz")
+    masks = np.load(tmp_path / "HeterophilousGraphDataset/questions/raw/questions.npz")
+    splits = load_splits("questions", "fixed", data_root=tmp_path)
+    assert [split.index for split in splits] == list(range(10))
+    for split, train, test in zip(splits, masks["train_masks"], masks["test_masks"], strict=True):
+        np.testing.assert_array_equal(split.train, np.flatnonzero(train))
+        np.testing.assert_array_equal(split.test, np.flatnonzero(test))
+    assert len(load_splits("questions", "fixed", count=3, data_root=tmp_path)) == 3
+    with pytest.raises(ValueError, match="10 published splits, got count=11"):
+        load_splits("questions", "fixed", count=11, data_root=tmp_path)
+    assert load_splits("questions", "random", count=2, data_root=tmp_path)[0].protocol == "random"
+
+
+def test_a_graph_without_published_splits_says_so():
+    with pytest.raises(ValueError, match="'digits' has no published splits"):
+        load_splits("digits", "fixed")

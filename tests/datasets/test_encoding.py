@@ -1,0 +1,95 @@
+import datetime
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+
+from newtonnet.datasets.encoding import MOST_CATEGORIES, encode, learn_encoding
+
+
+def dense(table, **options):
+    encoding = learn_encoding(table, **options)
+    features = encode(table, encoding)
+    return encoding.feature_names, features.toarray() if sp.issparse(features) else features
+
+
+def test_numbers_have_mean_zero_and_deviation_one(rng):
+    _, x = dense(pa.table({"a": rng.normal(5, 3, 1000), "b": rng.integers(0, 9, 1000)}))
+    np.testing.assert_allclose(x.mean(axis=0), 0, atol=1e-6)
+    np.testing.assert_allclose(x.std(axis=0), 1, atol=1e-6)
+
+
+def test_numbers_can_be_kept_as_they_are():
+    names, x = dense(pa.table({"a": [1.0, None, 5.0]}), standardise=False)
+    assert names == ("a", "a missing")
+    assert x.tolist() == [[1, 0], [0, 1], [5, 0]]
+
+
+@pytest.mark.parametrize("values", [[0, 1, 1], [True, False, True], [0.0, 1.0, 0.0]])
+def test_zeros_and_ones_are_kept(values):
+    _, x = dense(pa.table({"a": values}))
+    assert x[:, 0].tolist() == [float(value) for value in values]
+
+
+@pytest.mark.parametrize("column", [[3, 3, 3], ["x", "x", "x"], [None, None, None], [1, 1, 1], ["", "NA", None]])
+def test_a_column_that_tells_nothing_is_left_out(column):
+    names, _ = dense(pa.table({"idle": column, "x": [1, 2, 4]}))
+    assert names == ("x",)
+
+
+def test_numbers_can_be_codes_of_categories():
+    names, x = dense(pa.table({"zip": [10115, 20095, 10115]}), categorical=["zip"])
+    assert names == ("zip=10115", "zip=20095")
+    assert x.tolist() == [[1, 0], [0, 1], [1, 0]]
+
+
+def test_moments_are_counted_in_days():
+    first = datetime.datetime(2020, 1, 1)
+    table = pa.table({"when": [first, first + datetime.timedelta(days=2), first + datetime.timedelta(days=4)]})
+    (column,) = learn_encoding(table).columns
+    assert column.scale == pytest.approx(np.std([0, 2, 4]))
+
+
+def test_dates_and_moments_of_the_same_day_agree():
+    days = [datetime.date(2020, 1, d) for d in (1, 2, 9)]
+    moments = [datetime.datetime(2020, 1, d) for d in (1, 2, 9)]
+    _, a = dense(pa.table({"when": days}))
+    _, b = dense(pa.table({"when": moments}))
+    np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_lists_of_numbers_are_features():
+    names, x = dense(pa.table({"v": [[1.0, 2.0], [3.0, 4.0]]}))
+    assert names == ("v[0]", "v[1]")
+    assert x.tolist() == [[1, 2], [3, 4]]
+
+
+def test_lists_of_different_lengths_are_refused():
+    with pytest.raises(ValueError, match="'v' holds lists of different lengths"):
+        learn_encoding(pa.table({"v": [[1.0, 2.0], [3.0]]}))
+
+
+def test_free_text_is_refused_with_a_way_out():
+    table = pa.table({"bio": [f"I am number {i}" for i in range(MOST_CATEGORIES + 1)]})
+    with pytest.raises(ValueError, match=r"'bio' has 1001 different texts.*ignore=\['bio'\]"):
+        learn_encoding(table)
+
+
+def test_many_categories_stay_sparse(rng):
+    table = pa.table({f"c{k}": pa.array(rng.integers(0, 900, 2000)).cast(pa.string()) for k in range(3)})
+    features = encode(table, learn_encoding(table))
+    assert sp.issparse(features)
+    assert features.nnz == 6000
+
+
+def test_a_column_that_is_gone_is_named():
+    encoding = learn_encoding(pa.table({"a": [1, 2, 3], "b": [1, 2, 3]}))
+    with pytest.raises(ValueError, match="no column 'b'; found: a"):
+        encode(pa.table({"a": [1, 2, 3]}), encoding)
+
+
+def test_text_where_numbers_were_is_refused():
+    encoding = learn_encoding(pa.table({"a": [1, 2, 3]}))
+    with pytest.raises(ValueError, match="column 'a' must hold numbers, got string"):
+        encode(pa.table({"a": ["one", "two", "three"]}), encoding)

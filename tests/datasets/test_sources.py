@@ -1,0 +1,181 @@
+import gzip
+import resource
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.io import savemat
+
+from newtonnet.datasets import load, load_dataset
+from newtonnet.datasets.sources import read_linkx_splits
+
+
+def facebook_mat(path, *, nodes=40, seed=0, kinds=4):
+    rng = np.random.default_rng(seed)
+    adjacency = sp.random_array((nodes, nodes), density=4 / nodes, rng=rng, format="coo")
+    adjacency.data[:] = 1
+    info = rng.integers(0, kinds, size=(nodes, 7))
+    info[:, 1] = rng.integers(0, 3, size=nodes)  # gender: 0 unknown, 1, 2
+    path.parent.mkdir(parents=True, exist_ok=True)
+    savemat(path, {"A": sp.csc_matrix(adjacency + adjacency.T), "local_info": info.astype(np.uint16)})
+    return info
+
+
+def linkx_splits(path, splits):
+    stored = np.empty(len(splits), dtype=object)
+    stored[:] = splits
+    np.save(path, stored, allow_pickle=True)
+
+
+@pytest.mark.parametrize("name", ["reed98", "amherst41"])
+def test_sparse_facebook_features_equal_torch_geometrics_dense_ones(name, data_root, tmp_path):
+    from torch_geometric.datasets import LINKXDataset
+
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "raw").symlink_to(data_root / "LINKXDataset" / name / "raw")
+    data = LINKXDataset(str(tmp_path), name)[0]
+    graph = load(name, data_root=data_root)
+    assert sp.issparse(graph.features)
+    np.testing.assert_array_equal(graph.features.toarray(), data.x.numpy())
+    np.testing.assert_array_equal(graph.labels, data.y.numpy())
+    assert 2 * graph.edges == data.edge_index.shape[1]
+
+
+def test_penn94_reads_its_file_and_linkxs_splits(tmp_path, own_cache):
+    raw = tmp_path / "LINKXDataset" / "penn94" / "raw"
+    info = facebook_mat(raw / "data.mat")
+    known = np.flatnonzero(info[:, 1] > 0)
+    splits = [{"train": known[:10], "valid": known[10:15], "test": known[15:]} for _ in range(5)]
+    assert load_dataset("penn94", data_root=tmp_path).splits == ()
+    linkx_splits(raw / "fb100-Penn94-splits.npy", splits)
+    dataset = load_dataset("penn94", data_root=tmp_path)
+    np.testing.assert_array_equal(dataset.graph.labels, info[:, 1] - 1)
+    assert [split.protocol for split in dataset.splits] == ["linkx"] * 5
+    np.testing.assert_array_equal(dataset.splits[0].validation, known[10:15])
+
+
+def test_one_hot_features_of_penn94s_shape_never_exist_densely(tmp_path, own_cache):
+    nodes, features = 41554, 4814
+    rng = np.random.default_rng(0)
+    info = np.stack([rng.permutation(np.arange(nodes) % 801) for _ in range(7)], axis=1)
+    info[:, 1] = rng.integers(0, 3, size=nodes)
+    info[:, 6] = np.arange(nodes) % (features - 5 * 801)
+    raw = tmp_path / "LINKXDataset" / "penn94" / "raw"
+    raw.mkdir(parents=True)
+    ring = np.arange(nodes)
+    links = sp.csc_matrix((np.ones(nodes), (ring, (ring + 1) % nodes)), shape=(nodes, nodes))
+    savemat(raw / "data.mat", {"A": links + links.T, "local_info": info.astype(np.uint16)})
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    graph = load("penn94", data_root=tmp_path)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    assert graph.features.shape == (nodes, features)
+    assert graph.features.nnz == 6 * nodes
+    assert grown < 200, "megabytes; a dense block would take 800"
+
+
+@pytest.mark.parametrize("trap", [print, np.fromfile, np.load], ids=["builtins", "numpy", "numpy's own"])
+def test_splits_that_would_run_code_are_refused(trap, tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return trap, ("nothing",)
+
+    path = tmp_path / "fb100-Penn94-splits.npy"
+    linkx_splits(path, [{"train": Trap()}])
+    with pytest.raises(ValueError, match=f"{trap.__name__}, not plain arrays"):
+        read_linkx_splits(path)
+
+
+def test_splits_of_plain_arrays_come_back(tmp_path):
+    path = tmp_path / "fb100-Penn94-splits.npy"
+    splits = [{"train": np.arange(3), "valid": np.array([5]), "test": np.arange(7, 9)} for _ in range(2)]
+    linkx_splits(path, splits)
+    for found, split in zip(read_linkx_splits(path), splits, strict=True):
+        assert {part: nodes.tolist() for part, nodes in found.items()} == {p: n.tolist() for p, n in split.items()}
+
+
+def test_genius_reads_its_file_and_is_symmetrised(tmp_path, own_cache):
+    raw = tmp_path / "LINKXDataset" / "genius" / "raw"
+    raw.mkdir(parents=True)
+    edges = np.array([[0, 1, 1, 3], [1, 0, 2, 3]])
+    x = np.arange(12.0).reshape(4, 3) + 1
+    savemat(raw / "data.mat", {"edge_index": edges, "node_feat": x, "label": np.array([[0, 1, 1, 0]])})
+    graph = load("genius", data_root=tmp_path)
+    assert {tuple(pair) for pair in graph.pairs.T.tolist()} == {(0, 1), (1, 2)}
+    np.testing.assert_array_equal(graph.features, x)
+    assert graph.labels.tolist() == [0, 1, 1, 0]
+    assert load("genius", data_root=tmp_path, directed="as-stored").edges == 3
+
+
+def test_twitch_gamer_is_encoded_as_linkx_does(tmp_path, own_cache):
+    raw = tmp_path / "TwitchGamer" / "raw"
+    raw.mkdir(parents=True)
+    header = "views,mature,life_time,created_at,updated_at,numeric_id,dead_account,language,affiliate\n"
+    rows = [
+        "7879,1,969,2016-02-16,2018-10-12,0,0,EN,1",
+        "500,0,2699,2011-05-19,2018-10-08,2,1,FR,0",
+        "382502,1,3149,2010-02-27,2018-10-12,1,0,EN,1",
+    ]
+    (raw / "large_twitch_features.csv").write_text(header + "\n".join(rows) + "\n")
+    (raw / "large_twitch_edges.csv").write_text("numeric_id_1,numeric_id_2\n0,2\n1,2\n")
+    graph = load("twitch-gamer", data_root=tmp_path)
+    assert graph.labels.tolist() == [1, 1, 0]
+    assert graph.pairs.tolist() == [[0, 1], [2, 2]]
+    expected = np.array(
+        [
+            [7879, 969, 20160216, 20181012, 0, 0, 1],
+            [382502, 3149, 20100227, 20181012, 0, 0, 1],
+            [500, 2699, 20110519, 20181008, 1, 1, 0],
+        ],
+        dtype=float,
+    )
+    expected = (expected - expected.mean(axis=0)) / expected.std(axis=0, ddof=1)
+    np.testing.assert_allclose(graph.features, expected, rtol=1e-5)
+
+
+def test_ogbn_arxiv_reads_the_archives_tables(tmp_path, own_cache):
+    tables = {
+        "raw/node-feat": "0.5,-1\n0.25,2\n1,0\n0,3\n",
+        "raw/edge": "0,1\n1,0\n3,2\n",
+        "raw/node-label": "2\n0\n3\n2\n",
+        "split/time/train": "0\n1\n",
+        "split/time/valid": "3\n",
+        "split/time/test": "2\n",
+    }
+    for name, text in tables.items():
+        path = tmp_path / "ogbn_arxiv" / f"{name}.csv.gz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzip.compress(text.encode()))
+    dataset = load_dataset("ogbn-arxiv", data_root=tmp_path)
+    np.testing.assert_array_equal(dataset.graph.features, [[0.5, -1], [0.25, 2], [1, 0], [0, 3]])
+    assert dataset.graph.labels.tolist() == [2, 0, 3, 2]
+    assert dataset.graph.classes == 4
+    assert dataset.graph.pairs.T.tolist() == [[0, 1], [2, 3]]
+    (split,) = dataset.splits
+    assert (split.train.tolist(), split.validation.tolist(), split.test.tolist()) == ([0, 1], [3], [2])
+
+
+@pytest.mark.parametrize(
+    ("top", "name", "files"),
+    [
+        ("arxiv", "OgbnArxiv", ["raw/edge.csv.gz", "split/time/test.csv.gz"]),
+        ("", "TwitchGamer", ["large_twitch_edges.csv"]),
+        ("twitch_gamers", "TwitchGamer", ["large_twitch_edges.csv"]),
+    ],
+)
+def test_an_archive_is_unpacked_without_its_top_folder(top, name, files, tmp_path, monkeypatch):
+    import zipfile
+
+    from newtonnet.datasets import sources
+
+    def serve(url, folder):
+        path = f"{folder}/served.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            for file in files:
+                archive.writestr(f"{top}/{file}" if top else file, "content")
+        return path
+
+    monkeypatch.setattr(sources, "download_url", serve)
+    place = tmp_path / "place"
+    place.mkdir()
+    sources._download_zip(getattr(sources, name).url, place)
+    assert sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()) == sorted(files)

@@ -1,0 +1,298 @@
+import gzip
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse as sp
+
+from newtonnet.datasets import Encoding, load_tables, read_tables
+
+NODES = """id,age,flag,colour,label
+ann,20,1,red,cat
+bob,30,0,blue,dog
+cy,,1,,
+dee,40,0,red,cat
+"""
+EDGES = """source,target,weight
+ann,bob,2
+bob,ann,1
+bob,cy,0.5
+cy,cy,1
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write a file and give its path."""
+
+    def write(name, content):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+@pytest.fixture
+def nodes(write):
+    return write("people.csv", NODES)
+
+
+@pytest.fixture
+def edges(write):
+    return write("links.csv", EDGES)
+
+
+def test_two_csv_files_make_a_graph(nodes, edges):
+    graph = load_tables(nodes, edges, label_column="label")
+    assert graph.name == "people"
+    assert graph.node_names == ("ann", "bob", "cy", "dee")
+    assert graph.class_names == ("cat", "dog")
+    assert graph.labels.tolist() == [0, 1, -1, 0]
+    assert graph.pairs.tolist() == [[0, 1], [1, 2]]
+    assert graph.adjacency.data.tolist() == [1, 1, 1, 1]
+
+
+def test_columns_become_features_by_their_kind(nodes, edges):
+    graph, encoding = read_tables(nodes, edges, label_column="label")
+    assert encoding.feature_names == (*("age", "age missing", "flag", "colour=blue", "colour=red", "colour missing"),)
+    deviation = np.std([20, 30, 40])
+    expected = [
+        [-10 / deviation, 0, 1, 0, 1, 0],
+        [0, 0, 0, 1, 0, 0],
+        [0, 1, 1, 0, 0, 1],
+        [10 / deviation, 0, 0, 0, 1, 0],
+    ]
+    x = graph.features.toarray() if sp.issparse(graph.features) else graph.features
+    np.testing.assert_allclose(x, expected, rtol=1e-6)
+
+
+def test_weights_are_read_and_the_larger_direction_counts(nodes, edges):
+    graph = load_tables(nodes, edges, label_column="label", weight_column="weight")
+    assert graph.adjacency.toarray()[:3, :3].tolist() == [[0, 2, 0], [2, 0, 0.5], [0, 0.5, 0]]
+
+
+def test_edges_stay_one_way_if_asked(nodes, edges):
+    graph = load_tables(nodes, edges, label_column="label", directed=True)
+    assert graph.directed
+    assert graph.edges == 3
+
+
+def test_parquet_and_frames_and_gzip_give_the_same_graph_as_csv(nodes, edges, write, tmp_path):
+    import pyarrow.csv as pacsv
+
+    expected = load_tables(nodes, edges, label_column="label").checksum
+    pq.write_table(pacsv.read_csv(nodes), tmp_path / "people.parquet")
+    pq.write_table(pacsv.read_csv(edges), tmp_path / "links.parquet")
+    zipped = write("people.csv.gz", gzip.compress(NODES.encode()))
+    for rows, links in (
+        (tmp_path / "people.parquet", tmp_path / "links.parquet"),
+        (str(zipped), str(edges)),
+        (pacsv.read_csv(nodes), pacsv.read_csv(edges)),
+    ):
+        graph = load_tables(rows, links, label_column="label")
+        assert graph.checksum == expected
+        assert graph.node_names == ("ann", "bob", "cy", "dee")
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_other_delimiters_are_told_from_the_header(delimiter, nodes, edges, write):
+    expected = load_tables(nodes, edges, label_column="label").checksum
+    other = (write(f"{i}.csv", text.replace(",", delimiter)) for i, text in enumerate((NODES, EDGES)))
+    assert load_tables(*other, label_column="label").checksum == expected
+
+
+def test_a_byte_order_mark_and_windows_line_ends_do_not_matter(nodes, edges, write):
+    other = write("windows.csv", b"\xef\xbb\xbf" + NODES.replace("\n", "\r\n").encode())
+    assert (
+        load_tables(other, edges, label_column="label").checksum
+        == load_tables(nodes, edges, label_column="label").checksum
+    )
+
+
+def test_columns_can_be_named(write):
+    rows = write("n.csv", "kind,name,size\na,x,1\nb,y,2\n")
+    links = write("e.csv", "when,from,to\n2020,x,y\n")
+    graph = load_tables(rows, links, id_column="name", label_column="kind", source_column="from", target_column="to")
+    assert graph.node_names == ("x", "y")
+    assert graph.edges == 1
+    assert graph.features.shape == (2, 1)
+
+
+def test_without_the_usual_names_the_first_columns_are_the_ids(write):
+    graph = load_tables(write("n.csv", "who,size\nx,1\ny,2\n"), write("e.csv", "a,b\ny,x\n"))
+    assert graph.node_names == ("x", "y")
+    assert graph.edges == 1
+    assert graph.classes == 0
+
+
+def test_ids_stay_text_whatever_they_look_like(write):
+    rows = write("n.csv", "id,size\n007,1\n7,2\nNA,3\n1.0,4\n")
+    graph = load_tables(rows, write("e.csv", "source,target\n007,7\nNA,1.0\n"))
+    assert graph.node_names == ("007", "7", "NA", "1.0")
+    assert graph.pairs.T.tolist() == [[0, 1], [2, 3]]
+
+
+def test_whole_numbers_and_text_can_name_the_same_nodes(tmp_path):
+    pq.write_table(pa.table({"id": [10, 20, 30], "x": [0.5, 1.5, 4.0]}), tmp_path / "n.parquet")
+    for ends in (
+        ["10", "30"],
+        [10.0, 30.0],
+        pa.array([10, 30], pa.uint16()),
+        pa.array(["10", "30"]).dictionary_encode(),
+    ):
+        pq.write_table(pa.table({"source": ends, "target": [20, 20]}), tmp_path / "e.parquet")
+        assert load_tables(tmp_path / "n.parquet", tmp_path / "e.parquet").pairs.T.tolist() == [[0, 1], [1, 2]]
+
+
+def test_classes_that_are_numbers_are_sorted_as_numbers(write):
+    rows = write("n.csv", "id,x,y\na,1,10\nb,2,2\nc,3,\nd,4,10\n")
+    graph = load_tables(rows, write("e.csv", "source,target\na,b\n"), label_column="y")
+    assert graph.class_names == ("2", "10")
+    assert graph.labels.tolist() == [1, 0, -1, 1]
+
+
+def test_labels_with_gaps_that_became_floats_are_whole_again(tmp_path):
+    table = pa.table({"id": ["a", "b", "c"], "x": [1, 2, 4], "y": [3.0, float("nan"), 1.0]})
+    graph = load_tables(table, pa.table({"source": ["a"], "target": ["b"]}), label_column="y")
+    assert graph.class_names == ("1", "3")
+    assert graph.labels.tolist() == [1, -1, 0]
+
+
+def test_nodes_without_features_get_one_each(write):
+    graph = load_tables(write("n.csv", "id\na\nb\nc\n"), write("e.csv", "source,target\na,b\n"))
+    np.testing.assert_array_equal(graph.features, np.eye(3))
+
+
+def test_an_empty_table_of_edges_is_a_graph_without_edges(write):
+    assert load_tables(write("n.csv", "id,x\na,1\nb,2\n"), write("e.csv", "source,target\n")).edges == 0
+
+
+def test_another_encoding_is_read_where_it_is_named(write, edges):
+    rows = write("n.csv", "id,town\nann,Orléans\nbob,Rome\ncy,Rome\n".encode("latin-1"))
+    graph, encoding = read_tables(rows, edges, text_encoding="latin-1")
+    assert encoding.feature_names == ("town=Orléans", "town=Rome")
+    assert graph.nodes == 3
+
+
+def test_a_learned_encoding_serves_another_table(nodes, edges, write):
+    graph, encoding = read_tables(nodes, edges, label_column="label")
+    kept = Encoding.from_json(encoding.to_json())
+    assert kept == encoding
+    rows = write("new.csv", "id,label,colour,age,flag\nann,dog,green,30,1\nbob,,red,50,0\ncy,cat,,,1\n")
+    again, same = read_tables(rows, edges, label_column="label", encoding=kept, class_names=graph.class_names)
+    assert same is kept
+    assert again.labels.tolist() == [1, -1, 0]
+    x = again.features.toarray() if sp.issparse(again.features) else again.features
+    deviation = np.std([20, 30, 40])
+    expected = [[0, 0, 1, 0, 0, 0], [20 / deviation, 0, 0, 0, 1, 0], [0, 1, 1, 0, 0, 1]]
+    np.testing.assert_allclose(x, expected, rtol=1e-6)
+
+
+def test_a_class_that_was_not_learned_is_refused(nodes, edges):
+    with pytest.raises(ValueError, match=r"line 3 of .*people.csv has the unknown class 'dog'; known: cat, cow"):
+        read_tables(nodes, edges, label_column="label", class_names=["cat", "cow"])
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("id,x,y\na,1,p\nb,2,q\na,3,p\n", r"line 4 of .*n\.csv repeats the id 'a' of line 2"),
+        ("id,x,y\na,1,p\n,2,q\n", r"line 3 of .*n\.csv has no id in column 'id'"),
+        ("id,x\na,1\nb,2\n", r"n\.csv has no column 'y'; found: id, x"),
+        ("id,x,y\na,1,p\nb,2,p\n", r"column 'y' of .*n\.csv has only the class 'p'; at least 2"),
+        ("id,x,y\na,1,\nb,2,NA\n", r"column 'y' of .*n\.csv has no label at all"),
+        ("id,x,y\na,1,p\nb,2\n", r"line 3 of .*n\.csv has 2 fields, but the header has 3: b,2"),
+        ("id,x,y\na,1,p\nb,2,q,r\n", r"line 3 of .*n\.csv has 4 fields, but the header has 3: b,2,q,r"),
+        ("", r"n\.csv is empty"),
+        ("\n\n", r"n\.csv must start with a header line"),
+        ("id,x,y\n", r"n\.csv has no rows"),
+        ("id,x,x,y\na,1,2,p\n", r"n\.csv has two columns 'x'"),
+        ("id,x,y\na,inf,p\nb,2,q\n", r"column 'x' holds an infinite number in row 1"),
+        ("id,x,y\na,1,p\nb,é,q\n".encode("latin-1"), r"line 3 of .*n\.csv is not utf-8; name the file's encoding"),
+        ("id,x,y\nà,1,p\nb,2,q\n".encode("latin-1"), r"line 2 of .*n\.csv is not utf-8"),
+        (b"PAR1 not really", r"n\.csv is not a Parquet file"),
+    ],
+)
+def test_a_mistake_in_the_nodes_is_one_clear_line(rows, message, write):
+    links = write("e.csv", "source,target\na,b\n")
+    with pytest.raises(ValueError, match=message) as caught:
+        load_tables(write("n.csv", rows), links, label_column="y")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("links", "message"),
+    [
+        ("source,target,w\na,b,1\na,z,1\n", r"line 3 of .*e\.csv names the unknown node 'z' in column 'target'"),
+        ("source,target,w\nz,b,1\n", r"line 2 of .*e\.csv names the unknown node 'z' in column 'source'"),
+        ("source,target,w\na,,1\n", r"line 2 of .*e\.csv has no id in column 'target'"),
+        ("source,target,w\na,b,1\nb,a,-1\n", r"line 3 of .*e\.csv has the weight -1"),
+        ("source,target,w\na,b,1\nb,a,\n", r"line 3 of .*e\.csv has the weight nan"),
+        ("source,target,w\na,b,heavy\n", r"column 'w' of .*e\.csv must hold numbers, got string"),
+        ("source,target\na,b\n", r"e\.csv has no column 'w'; found: source, target"),
+        ("source\na\n", r"e\.csv needs a column 'target'"),
+        ("target,w\na,1\n", r"source and target are both 'target'"),
+        ("source,target,w\na\n", r"line 2 of .*e\.csv has 1 fields"),
+        ("", r"e\.csv is empty"),
+    ],
+)
+def test_a_mistake_in_the_edges_is_one_clear_line(links, message, write):
+    rows = write("n.csv", "id,x\na,1\nb,2\n")
+    with pytest.raises(ValueError, match=message) as caught:
+        load_tables(rows, write("e.csv", links), weight_column="w")
+    assert "\n" not in str(caught.value)
+
+
+def test_rows_of_parquet_are_counted_from_one(tmp_path):
+    pq.write_table(pa.table({"id": [5, 6, 5], "x": [1.0, 2.0, 3.0]}), tmp_path / "n.parquet")
+    pq.write_table(pa.table({"source": [5], "target": [7]}), tmp_path / "e.parquet")
+    with pytest.raises(ValueError, match=r"row 3 of .*n\.parquet repeats the id 5 of row 1"):
+        load_tables(tmp_path / "n.parquet", tmp_path / "e.parquet")
+    pq.write_table(pa.table({"id": [5, 6], "x": [1.0, 2.0]}), tmp_path / "n.parquet")
+    with pytest.raises(ValueError, match=r"row 1 of .*e\.parquet names the unknown node 7 in column 'target'"):
+        load_tables(tmp_path / "n.parquet", tmp_path / "e.parquet")
+
+
+def test_a_missing_file_is_named(nodes, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"there is no file .*gone\.csv"):
+        load_tables(nodes, tmp_path / "gone.csv")
+
+
+def test_a_column_to_ignore_must_be_there(nodes, edges):
+    with pytest.raises(ValueError, match="no column 'colur'; found: id, age, flag, colour, label"):
+        load_tables(nodes, edges, ignore=["colur"])
+
+
+def test_ignored_columns_are_no_features(nodes, edges):
+    _, encoding = read_tables(nodes, edges, label_column="label", ignore=["age", "colour"])
+    assert encoding.feature_names == ("flag",)
+
+
+def test_an_unknown_text_encoding_is_refused(nodes, edges):
+    with pytest.raises(ValueError, match="unknown text encoding 'klingon'"):
+        load_tables(nodes, edges, text_encoding="klingon")
+
+
+def test_something_else_than_a_table_is_refused(edges):
+    with pytest.raises(TypeError, match="the nodes must be a path, a pyarrow table or a pandas frame, got int"):
+        load_tables(3, edges)
+
+
+def test_a_tenth_of_a_million_nodes_take_seconds(tmp_path, rng):
+    n, m = 100_000, 1_000_000
+    ids = pa.array([f"user-{i}" for i in rng.permutation(n)])
+    columns = {"id": ids, "age": rng.normal(size=n), "country": pa.array(rng.choice(["a", "b", "c"], n))}
+    pq.write_table(pa.table(columns), tmp_path / "n.parquet")
+    ends = {side: ids.take(pa.array(rng.integers(0, n, m))) for side in ("source", "target")}
+    pq.write_table(pa.table(ends), tmp_path / "e.parquet")
+    start = time.perf_counter()
+    graph = load_tables(tmp_path / "n.parquet", tmp_path / "e.parquet")
+    assert time.perf_counter() - start < 6, "a million nodes and ten million edges must take less than a minute"
+    assert graph.nodes == n
+    # Independent count: different unordered pairs without loops.
+    position = {name: i for i, name in enumerate(ids.to_pylist())}
+    a, b = (np.array([position[name] for name in ends[side].to_pylist()]) for side in ("source", "target"))
+    assert graph.edges == len(np.unique((np.minimum(a, b) * n + np.maximum(a, b))[a != b]))
