@@ -1,5 +1,6 @@
 """``newtonnet train``: one model on one graph, over several splits."""
 
+import json as jsonlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,7 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from newtonnet import training
 from newtonnet.datasets import PROTOCOLS, Split, load_dataset, load_splits
-from newtonnet.experiments import SCORES, Setting, find_setting
+from newtonnet.experiments import SCORES, Setting, find_setting, override
 from newtonnet.files import write_whole
 from newtonnet.graphs import Graph, homophily
 from newtonnet.nn import ZOO, build
@@ -49,6 +50,10 @@ def train(
     filter_learning_rate: Annotated[float | None, typer.Option(help="Of the filter's values.")] = None,
     weight_decay: Annotated[float | None, typer.Option(help="Of all parameters.")] = None,
     metric: Annotated[str | None, typer.Option(help="accuracy or roc_auc; the graph's own if not given.")] = None,
+    assign: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Any other option of the model or its training."),
+    ] = None,
     device: Annotated[str, typer.Option(help="Where to train; only cpu is tested.")] = "cpu",
     data_root: Annotated[Path | None, typer.Option(help="Folder with raw data sets.")] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write the records (JSON lines).")] = None,
@@ -59,37 +64,27 @@ def train(
 
     Example: newtonnet train csbm-heterophilous --splits 3 --gamma 1 1 1
     """
-    if model not in ZOO:
-        raise ValueError(f"unknown model {model!r}; available: {', '.join(sorted(ZOO))}")
+    setting = find_setting(dataset, model, settings)
     loaded = load_dataset(dataset, data_root=data_root)
     graph = loaded.graph
-    setting = find_setting(dataset, model, settings)
-    options: dict[str, Any] = {
+    changes = {
         "degree": degree,
         "points": _points(points),
         "nonnegative": False if signed else None,
         "hidden": hidden,
         "dropout": dropout,
         "propagation_dropout": propagation_dropout,
-    }
-    config: dict[str, Any] = {
-        "metric": metric or loaded.entry.metric,
         "gammas": gamma,
         "variant": variant,
         "learning_rate": learning_rate,
         "filter_learning_rate": filter_learning_rate,
         "weight_decay": weight_decay,
+        "metric": metric or loaded.entry.metric,
+        "max_epochs": max_epochs,
+        **dict(_assignment(text) for text in assign or ()),
     }
-    setting = Setting(
-        setting.source,
-        replace(setting.options, **{key: value for key, value in options.items() if value is not None}),
-        replace(
-            setting.config,
-            max_epochs=max_epochs,
-            patience=patience or None,
-            **{key: value for key, value in config.items() if value is not None},
-        ),
-    )
+    setting = override(setting, {name: value for name, value in changes.items() if value is not None})
+    setting = replace(setting, config=replace(setting.config, patience=patience or None))
     chosen = load_splits(dataset, protocol, count=splits, data_root=data_root)
     records = run_splits(graph, model, setting, chosen, seed=seed, device=device, checkpoint=checkpoint)
     path = out or Path("out") / "records" / f"{dataset}-{model}-{protocol}.jsonl"
@@ -111,6 +106,17 @@ def _points(text: str | None) -> str | tuple[float, ...] | None:
         return tuple(float(number) for number in text.split(","))
     except ValueError:
         raise ValueError(f"--points takes equispaced, chebyshev or numbers with commas between, got {text!r}") from None
+
+
+def _assignment(text: str) -> tuple[str, Any]:
+    """``NAME=VALUE`` with the value as a number, true, false or null where it reads as one."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise ValueError(f"--set takes NAME=VALUE, got {text!r}")
+    try:
+        return name, jsonlib.loads(value)
+    except jsonlib.JSONDecodeError:
+        return name, value
 
 
 def run_splits(

@@ -1,8 +1,10 @@
 """Which settings to run a model with: the released code's best ones, or defaults that suit any graph."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
-from newtonnet.nn import Options
+from newtonnet.nn import Options, find_model
 from newtonnet.training import Config
 
 
@@ -11,13 +13,9 @@ class Setting:
     """A model's shape and its training; seeds and the length of the loop are left to the caller."""
 
     source: str
-    options: Options
+    options: Any
     config: Config
 
-
-DEFAULTS = {
-    "newtonnet": Setting("default", Options(), Config(gammas=(1.0, 1.0, 1.0))),
-}
 
 # lr, lr of t, weight decay, dropout, propagation dropout, gamma1, gamma2, gamma3; K = 5 and 64 hidden units throughout.
 _PUBLISHED = {
@@ -35,6 +33,29 @@ _PUBLISHED = {
 }
 
 
+def override(setting: Setting, changes: Mapping[str, Any]) -> Setting:
+    """The setting with some of its options or training fields changed, each found by its name.
+
+    ``gamma1``, ``gamma2`` and ``gamma3`` change one of the three ``gammas``.
+    """
+    options = {field.name for field in fields(setting.options)}
+    training = {field.name for field in fields(Config)}
+    gammas = list(setting.config.gammas)
+    inside: dict[str, Any] = {}
+    outside: dict[str, Any] = {}
+    for name, value in changes.items():
+        if name in ("gamma1", "gamma2", "gamma3"):
+            gammas[int(name[-1]) - 1] = float(value)
+            outside["gammas"] = tuple(gammas)
+        elif name in options:
+            inside[name] = value
+        elif name in training:
+            outside[name] = value
+        else:
+            raise ValueError(f"this model has no option {name!r}; it has {', '.join(sorted(options | training))}")
+    return Setting(setting.source, replace(setting.options, **inside), replace(setting.config, **outside))
+
+
 def find_setting(dataset: str, model: str, source: str | None = None) -> Setting:
     """The settings of a model on a graph.
 
@@ -44,9 +65,10 @@ def find_setting(dataset: str, model: str, source: str | None = None) -> Setting
         source: ``published`` (tuned by the authors with the released code's loss, so they come with
             ``variant="code"``), ``searched``, or ``default``; None takes published ones where there are any.
     """
+    entry = find_model(model)
     known = model == "newtonnet" and dataset in _PUBLISHED
     if source == "default" or (source is None and not known):
-        return DEFAULTS[model]
+        return Setting("default", entry.options, Config(**entry.training))
     if source == "searched":
         raise ValueError(f"no search has been run for {model} on {dataset}; use --settings published or default")
     if source not in (None, "published"):

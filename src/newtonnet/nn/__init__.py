@@ -2,12 +2,14 @@
 
 from .layers import FeatureMatrix, Inputs, feature_matrix
 from .noise import Noise
+from .polynomial_models import Options
 from .population import Population
 from .spectral import SpectralNet, check_condition
-from .zoo import ZOO, Options, build
+from .zoo import ZOO, Entry, build, find_model
 
 __all__ = [
     "ZOO",
+    "Entry",
     "FeatureMatrix",
     "Inputs",
     "Noise",
@@ -17,4 +19,5 @@ __all__ = [
     "build",
     "check_condition",
     "feature_matrix",
+    "find_model",
 ]

@@ -1,40 +1,124 @@
-"""The models by name: how each is built and with which options."""
+"""The models by name: how each is built, its defaults, and what to search over."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
-from torch import Tensor
 
 from newtonnet.graphs import Graph
-from newtonnet.polynomials import chebyshev_points, check_points, equispaced, newton_filter
 
+from . import polynomial_models as models
 from .population import Population
-from .spectral import SpectralNet
+
+FALLBACK: Mapping[str, tuple[Any, ...]] = {
+    "learning_rate": (0.05, 0.01, 0.005),
+    "weight_decay": (0.0, 5e-4),
+    "dropout": (0.0, 0.1, 0.3, 0.5, 0.7, 0.9),
+}
+"""The NewtonNet paper's space, for whatever a method's authors do not search themselves."""
+
+FILTER_FALLBACK: Mapping[str, tuple[Any, ...]] = {
+    **FALLBACK,
+    "filter_learning_rate": (0.05, 0.01, 0.005),
+    "propagation_dropout": (0.0, 0.1, 0.3, 0.5, 0.7, 0.9),
+}
 
 
 @dataclass(frozen=True)
-class Options:
-    """A model's shape, the same for all members of a population; the defaults are the paper's where it has one."""
+class Entry:
+    """One model of the zoo.
 
-    degree: int = 5
-    """Degree K of the filter."""
-    points: str | tuple[float, ...] = "equispaced"
-    """``equispaced``, ``chebyshev``, or the points themselves (then the degree follows from them)."""
-    nonnegative: bool = True
-    """Pass the filter's values through a ReLU."""
-    hidden: int = 64
-    """Width of the encoder."""
-    dropout: float = 0.5
-    """Dropout on the features and on the hidden layer."""
-    propagation_dropout: float = 0.5
-    """Dropout between encoder and filter."""
+    Attributes:
+        build: graph, options, seeds and type to a population.
+        options: its default options, a dataclass of its own.
+        training: fields of ``training.Config`` whose defaults differ for this model.
+        space: names of options and training fields to the values a search may take.
+        paper: where it was published.
+    """
+
+    build: Callable[[Graph, Any, Sequence[int], torch.dtype], Population]
+    options: Any
+    paper: str
+    training: Mapping[str, Any] = field(default_factory=dict)
+    space: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+
+ZOO: dict[str, Entry] = {
+    "newtonnet": Entry(
+        models.build_newtonnet,
+        models.Options(),
+        "Xu et al., Shape-aware Graph Spectral Learning, 2024",
+        training={"gammas": (1.0, 1.0, 1.0)},
+        space={**FILTER_FALLBACK, "gamma1": (0, 1, 3, 5), "gamma2": (0, 1, 3, 5), "gamma3": (0, 1, 3, 5)},
+    ),
+    "mlp": Entry(models.build_mlp, models.EncoderOptions(), "no paper", space=FALLBACK),
+    "appnp": Entry(
+        models.build_appnp,
+        models.PagerankOptions(),
+        "Gasteiger, Bojchevski, Günnemann, Predict then Propagate, 2019",
+        space={**FALLBACK, "alpha": (0.1, 0.2, 0.5, 0.9)},
+    ),
+    "gprgnn": Entry(
+        models.build_gprgnn,
+        models.PagerankOptions(propagation_dropout=0.5),
+        "Chien et al., Adaptive Universal Generalized PageRank Graph Neural Network, 2021",
+        training={"filter_weight_decay": 0.0},
+        space={
+            "learning_rate": (0.002, 0.01, 0.05),
+            "weight_decay": (0.0, 5e-4),
+            "alpha": (0.1, 0.2, 0.5, 0.9, 1.0, 0.0),
+            "propagation_dropout": (0.0, 0.5, 0.7),
+            "dropout": (0.5, 0.7),
+        },
+    ),
+    "bernnet": Entry(
+        models.build_bernnet,
+        models.DegreeOptions(),
+        "He et al., BernNet: Learning Arbitrary Graph Spectral Filters via Bernstein Approximation, 2021",
+        training={"filter_weight_decay": 0.0},
+        space={
+            "learning_rate": (0.01, 0.05),
+            "filter_learning_rate": (0.001, 0.002, 0.01, 0.05),
+            "weight_decay": (0.0, 5e-4),
+            "propagation_dropout": (0.0, 0.5, 0.6, 0.7, 0.9),
+        },
+    ),
+    "chebnetii": Entry(
+        models.build_chebnetii,
+        models.DegreeOptions(),
+        "He, Wei, Wen, Convolutional Neural Networks on Graphs with Chebyshev Approximation, Revisited, 2022",
+        space={
+            "learning_rate": (0.01, 0.05),
+            "filter_learning_rate": (0.001, 0.01, 0.05),
+            "weight_decay": (0.0, 5e-4),
+            "filter_weight_decay": (0.0, 5e-4),
+            "propagation_dropout": (0.0, 0.5, 0.6, 0.9),
+        },
+    ),
+    "jacobiconv": Entry(
+        models.build_jacobiconv,
+        models.JacobiOptions(),
+        "Wang, Zhang, How Powerful are Spectral Graph Neural Networks, 2022",
+        training={"learning_rate": 0.05},
+        space={
+            **dict.fromkeys(("learning_rate", "filter_learning_rate"), (0.0005, 0.001, 0.005, 0.01, 0.05)),
+            "gate_learning_rate": (5e-4, 0.001, 0.005, 0.01, 0.05),
+            **{f"{group}weight_decay": (0.0, 5e-5, 1e-4, 5e-4, 1e-3) for group in ("", "filter_", "gate_")},
+            "alpha": (0.5, 1.0, 1.5, 2.0),
+            "a": tuple(i / 4 for i in range(-4, 9)),
+            "b": tuple(i / 4 for i in range(-2, 9)),
+            "dropout": tuple(i / 10 for i in range(10)),
+            "propagation_dropout": tuple(i / 10 for i in range(10)),
+        },
+    ),
+}
 
 
 def build(
     name: str,
     graph: Graph,
-    options: Options | None = None,
+    options: Any = None,
     *,
     seeds: Sequence[int] = (0,),
     dtype: torch.dtype = torch.float32,
@@ -44,40 +128,20 @@ def build(
     Args:
         name: one of :data:`ZOO`.
         graph: gives the numbers of features and classes.
-        options: the model's shape; its defaults if not given.
+        options: the model's shape, an instance of its own options; its defaults if not given.
         seeds: one for each member.
         dtype: float32, or float64 for checks.
     """
-    if name not in ZOO:
-        raise ValueError(f"unknown model {name!r}; available: {', '.join(sorted(ZOO))}")
+    entry = find_model(name)
     if graph.classes < 2:
         raise ValueError(f"graph {graph.name!r} has {graph.classes} class; at least 2 are needed")
-    return ZOO[name](graph, options or Options(), seeds, dtype)
+    if options is not None and type(options) is not type(entry.options):
+        raise TypeError(f"model {name!r} takes {type(entry.options).__name__}, got {type(options).__name__}")
+    return entry.build(graph, entry.options if options is None else options, seeds, dtype)
 
 
-def _newtonnet(graph: Graph, options: Options, seeds: Sequence[int], dtype: torch.dtype) -> Population:
-    return SpectralNet(
-        newton_filter(interpolation_points(options), nonnegative=options.nonnegative),
-        features=graph.features.shape[1],
-        classes=graph.classes,
-        seeds=seeds,
-        hidden=options.hidden,
-        dropout=options.dropout,
-        propagation_dropout=options.propagation_dropout,
-        name="newtonnet",
-        options=asdict(options),
-        dtype=dtype,
-    )
-
-
-def interpolation_points(options: Options) -> Tensor:
-    """The points that the options name, ascending order not required."""
-    named: dict[str, Callable[[int], Tensor]] = {"equispaced": equispaced, "chebyshev": chebyshev_points}
-    if not isinstance(options.points, str):
-        return check_points(options.points)
-    if options.points not in named:
-        raise ValueError(f"unknown points {options.points!r}; available: {', '.join(named)}, or a list of numbers")
-    return named[options.points](options.degree)
-
-
-ZOO: dict[str, Callable[[Graph, Options, Sequence[int], torch.dtype], Population]] = {"newtonnet": _newtonnet}
+def find_model(name: str) -> Entry:
+    """The entry of a model, refused with the names there are."""
+    if name not in ZOO:
+        raise ValueError(f"unknown model {name!r}; available: {', '.join(sorted(ZOO))}")
+    return ZOO[name]

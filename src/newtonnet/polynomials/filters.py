@@ -75,7 +75,9 @@ class Filter:
         return float((bases.chebyshev(grid - 1, self.degree) @ self.matrix).abs().sum(dim=1).max())
 
 
-def newton_filter(points: Tensor | Iterable[float] | None = None, *, nonnegative: bool = True) -> Filter:
+def newton_filter(
+    points: Tensor | Iterable[float] | None = None, *, nonnegative: bool = True, channels: int | None = None
+) -> Filter:
     r"""The paper's filter: the polynomial through learnable values :math:`t_k` at fixed points :math:`q_k`.
 
     .. math:: g(\lambda) = \sum_{k=0}^{K} \hat g_t[q_0, \dots, q_k] \prod_{i<k} (\lambda - q_i), \qquad g(q_k) = t_k
@@ -83,9 +85,11 @@ def newton_filter(points: Tensor | Iterable[float] | None = None, *, nonnegative
     Args:
         points: distinct points in [0, 2] in any order; the paper's equispaced ones of degree 5 if not given.
         nonnegative: pass the raw values through a ReLU, as the released code does; the paper's text leaves them free.
+        channels: one filter for each of so many channels, which the paper does not have; one for all if not given.
 
     Returns:
-        A filter with one parameter ``values`` of shape ``(K+1,)``, all ones at the start (:math:`g \equiv 1`).
+        A filter with one parameter ``values`` of shape ``(K+1,)`` or ``(K+1, channels)``, all ones at the start
+        (:math:`g \equiv 1`).
 
     References:
         Xu et al., Shape-aware Graph Spectral Learning, 2024, Eq. (5) and (6).
@@ -93,7 +97,7 @@ def newton_filter(points: Tensor | Iterable[float] | None = None, *, nonnegative
     q = equispaced(5) if points is None else check_points(points)
     return Filter(
         name="newton",
-        start={"values": torch.ones(len(q), dtype=torch.float64)},
+        start={"values": torch.ones(len(q) if channels is None else (len(q), channels), dtype=torch.float64)},
         link=_nonnegative_values if nonnegative else _values,
         matrix=bases.values_to_chebyshev(q),
         points=q,

@@ -90,8 +90,8 @@ def _check(model: Population, graph: Graph, splits: Sequence[Split], configs: Se
     check_shared(configs)
     for split in splits:
         check_split(graph, split)
-    if model.filter is None and any(any(config.gammas) for config in configs):
-        raise ValueError(f"model {model.name!r} has no spectral filter, so its gammas must be 0")
+    if not model.filter_parameters() and any(any(config.gammas) for config in configs):
+        raise ValueError(f"model {model.name!r} learns no spectral filter, so its gammas must be 0")
     if configs[0].metric == "roc_auc":
         if graph.classes != 2:
             raise ValueError(f"roc_auc is for two classes, graph {graph.name!r} has {graph.classes}; use accuracy")

@@ -54,6 +54,8 @@ def _learned_filter(model: Population) -> tuple[tuple[float, ...], Tensor, Tenso
     learned = {name: value.double().cpu() for name, value in model.filter_parameters().items()}
     points = model.filter.points
     both = model.filter.response(torch.cat([points, torch.tensor(FREQUENCIES, dtype=torch.float64)]), learned)
+    if both.ndim == 1:  # a fixed filter is the same for every member
+        both = both[:, None].expand(-1, len(model.seeds))
     both = both.mean(dim=2) if both.ndim == 3 else both
     return tuple(points.tolist()), both[: len(points)], both[len(points) :]
 

@@ -1,0 +1,177 @@
+"""The methods that are an encoder and a polynomial filter: options and builder of each."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+import torch
+from torch import Tensor
+
+from newtonnet.graphs import Graph
+from newtonnet.polynomials import (
+    Filter,
+    bernstein_filter,
+    chebyshev_interpolation_filter,
+    chebyshev_points,
+    check_points,
+    equispaced,
+    identity_filter,
+    jacobi_filter,
+    monomial_filter,
+    newton_filter,
+    pagerank_filter,
+)
+
+from .spectral import SpectralNet
+
+
+@dataclass(frozen=True)
+class EncoderOptions:
+    """The two-layer encoder that all of these share but JacobiConv; alone it is the MLP."""
+
+    hidden: int = 64
+    """Width of the hidden layer."""
+    dropout: float = 0.5
+    """Dropout on the features and on the hidden layer."""
+
+
+@dataclass(frozen=True)
+class Options(EncoderOptions):
+    """NewtonNet's shape; the defaults are the paper's where it has one."""
+
+    propagation_dropout: float = 0.5
+    """Dropout between encoder and filter."""
+    degree: int = 5
+    """Degree K of the filter."""
+    points: str | tuple[float, ...] = "equispaced"
+    """``equispaced``, ``chebyshev``, or the points themselves (then the degree follows from them)."""
+    nonnegative: bool = True
+    """Pass the filter's values through a ReLU."""
+    per_channel: bool = False
+    """One filter for each class instead of one for all."""
+
+
+@dataclass(frozen=True)
+class PagerankOptions(EncoderOptions):
+    """APPNP's and GPRGNN's shape."""
+
+    propagation_dropout: float = 0.0
+    """Dropout between encoder and filter."""
+    degree: int = 10
+    """Number of propagation steps."""
+    alpha: float = 0.1
+    """Chance to teleport home; for GPRGNN only where the weights start."""
+
+
+@dataclass(frozen=True)
+class DegreeOptions(EncoderOptions):
+    """BernNet's and ChebNetII's shape."""
+
+    propagation_dropout: float = 0.5
+    """Dropout between encoder and filter."""
+    degree: int = 10
+    """Degree of the filter."""
+
+
+@dataclass(frozen=True)
+class JacobiOptions:
+    """JacobiConv's shape: a linear model, one filter for each class."""
+
+    dropout: float = 0.5
+    """Dropout on the features."""
+    propagation_dropout: float = 0.5
+    """Dropout between the linear map and the filter."""
+    degree: int = 10
+    """Degree of the filter."""
+    a: float = 1.0
+    """First exponent of the Jacobi polynomials."""
+    b: float = 1.0
+    """Second exponent of the Jacobi polynomials."""
+    alpha: float = 1.0
+    """Bound of the coefficients' scales."""
+    released: bool = False
+    """Use the released code's recurrence, whose middle term has the wrong sign."""
+
+
+def build_newtonnet(graph: Graph, options: Options, seeds: Sequence[int], dtype: torch.dtype) -> SpectralNet:
+    """The paper's model: values at fixed points of the spectrum, Eq. (6)."""
+    filter = newton_filter(
+        interpolation_points(options),
+        nonnegative=options.nonnegative,
+        channels=graph.classes if options.per_channel else None,
+    )
+    return _net("newtonnet", filter, graph, options, seeds, dtype)
+
+
+def build_mlp(graph: Graph, options: EncoderOptions, seeds: Sequence[int], dtype: torch.dtype) -> SpectralNet:
+    """The encoder alone: the filter is the identity."""
+    return _net("mlp", identity_filter(), graph, options, seeds, dtype)
+
+
+def build_appnp(graph: Graph, options: PagerankOptions, seeds: Sequence[int], dtype: torch.dtype) -> SpectralNet:
+    """Personalised PageRank of the encoder's output, on the graph with self-loops; biases as its successors have."""
+    filter = pagerank_filter(options.degree, alpha=options.alpha)
+    return _net("appnp", filter, graph, options, seeds, dtype, self_loops=True)
+
+
+def build_gprgnn(graph: Graph, options: PagerankOptions, seeds: Sequence[int], dtype: torch.dtype) -> SpectralNet:
+    """PageRank with learned weights, on the graph with self-loops."""
+    filter = monomial_filter(options.degree, alpha=options.alpha)
+    return _net("gprgnn", filter, graph, options, seeds, dtype, self_loops=True)
+
+
+def build_bernnet(graph: Graph, options: DegreeOptions, seeds: Sequence[int], dtype: torch.dtype) -> SpectralNet:
+    """A Bernstein polynomial with non-negative coefficients."""
+    return _net("bernnet", bernstein_filter(options.degree), graph, options, seeds, dtype)
+
+
+def build_chebnetii(graph: Graph, options: DegreeOptions, seeds: Sequence[int], dtype: torch.dtype) -> SpectralNet:
+    """Interpolation at the Chebyshev points."""
+    return _net("chebnetii", chebyshev_interpolation_filter(options.degree), graph, options, seeds, dtype)
+
+
+def build_jacobiconv(graph: Graph, options: JacobiOptions, seeds: Sequence[int], dtype: torch.dtype) -> SpectralNet:
+    """A linear map and, for each class, a Jacobi polynomial with gated coefficients."""
+    filter = jacobi_filter(
+        options.degree,
+        channels=graph.classes,
+        a=options.a,
+        b=options.b,
+        alpha=options.alpha,
+        released=options.released,
+    )
+    return _net("jacobiconv", filter, graph, options, seeds, dtype)
+
+
+def interpolation_points(options: Options) -> Tensor:
+    """The points that NewtonNet's options name."""
+    named: dict[str, Callable[[int], Tensor]] = {"equispaced": equispaced, "chebyshev": chebyshev_points}
+    if not isinstance(options.points, str):
+        return check_points(options.points)
+    if options.points not in named:
+        raise ValueError(f"unknown points {options.points!r}; available: {', '.join(named)}, or a list of numbers")
+    return named[options.points](options.degree)
+
+
+def _net(
+    name: str,
+    filter: Filter,
+    graph: Graph,
+    options: EncoderOptions | JacobiOptions,
+    seeds: Sequence[int],
+    dtype: torch.dtype,
+    *,
+    self_loops: bool = False,
+) -> SpectralNet:
+    return SpectralNet(
+        filter,
+        features=graph.features.shape[1],
+        classes=graph.classes,
+        seeds=seeds,
+        hidden=options.hidden if isinstance(options, EncoderOptions) else 0,
+        dropout=options.dropout,
+        propagation_dropout=getattr(options, "propagation_dropout", 0.0),
+        self_loops=self_loops,
+        name=name,
+        options=asdict(options),
+        dtype=dtype,
+    )
