@@ -2,8 +2,12 @@ import numpy as np
 import pytest
 import torch
 
+from newtonnet.datasets import csbm, make_splits
+from newtonnet.graphs import from_edges, homophily
+from newtonnet.nn import Options, build
 from newtonnet.polynomials import chebyshev_points, equispaced
-from newtonnet.training import band_masks, predicted_homophily, shape_penalty
+from newtonnet.training import Config, band_masks, fit, predicted_homophily, shape_penalty
+from newtonnet.training.shape import adjusted_pivot
 
 
 @pytest.mark.parametrize(
@@ -86,3 +90,42 @@ def test_predicted_homophily_counts_edges_of_each_member(rng):
     expected = [(classes[pairs[0], p] == classes[pairs[1], p]).mean() for p in range(5)]
     assert predicted_homophily(torch.tensor(pairs), torch.tensor(classes)).tolist() == pytest.approx(expected)
     assert predicted_homophily(torch.zeros(2, 0, dtype=torch.int32), torch.zeros(3, 2)).tolist() == [0, 0]
+
+
+def test_adjusted_pivot_is_the_chance_term_of_adjusted_homophily(rng):
+    graph = from_edges(rng.integers(0, 40, (2, 150)), np.eye(40), labels=rng.integers(0, 3, 40))
+    degrees = np.bincount(graph.pairs.ravel(), minlength=40)
+    pivot = float(adjusted_pivot(torch.tensor(degrees), torch.tensor(graph.labels)[:, None], 3))
+    measured = homophily(graph)
+    assert (measured.edge - pivot) / (1 - pivot) == pytest.approx(measured.adjusted)
+
+
+def test_adjusted_pivot_of_balanced_classes_is_one_over_c():
+    pivot = adjusted_pivot(torch.ones(12), torch.arange(12)[:, None] % 4, 4)
+    assert float(pivot) == pytest.approx(1 / 4)
+    assert float(adjusted_pivot(torch.zeros(3), torch.zeros(3, 1), 2)) == 0.5
+
+
+def test_the_pivot_decides_which_band_is_encouraged():
+    """Nine tenths of one class: edges at random are 82% homophilous, far above 1/2 but just what chance gives."""
+    rng = np.random.default_rng(3)
+    labels = (np.arange(300) % 10 == 0).astype(int)
+    graph = from_edges(rng.integers(0, 300, (2, 900)), rng.standard_normal((300, 8)) + labels[:, None], labels=labels)
+    split = make_splits(graph, count=1)
+    learned = {}
+    for pivot in ("uniform", "adjusted"):
+        config = Config(gammas=(5.0, 5.0, 5.0), pivot=pivot, max_epochs=100)
+        (record,) = fit(build("newtonnet", graph), graph, split, [config])
+        learned[pivot] = np.mean(record.outcome.values[:2]) - np.mean(record.outcome.values[4:])
+    assert learned["uniform"] > learned["adjusted"] + 0.2
+
+
+def test_density_points_follow_the_graph_and_stay_apart():
+    graph = csbm(0.5, nodes=300, features=4, degree=20.0)
+    model = build("newtonnet", graph, Options(points="density", degree=8))
+    points = model.filter.points
+    assert len(points) == 9
+    # A dense random graph has its frequencies near 1, and so more points there than Chebyshev's.
+    inner = ((points - 1).abs() < 0.5).sum()
+    assert inner > ((chebyshev_points(8) - 1).abs() < 0.5).sum()
+    assert model.filter.condition() < 100

@@ -40,7 +40,7 @@ def train(
     variant: Annotated[str | None, typer.Option(help="Read the penalty as the paper or its released code.")] = None,
     degree: Annotated[int | None, typer.Option(help="Degree K of the filter.")] = None,
     points: Annotated[
-        str | None, typer.Option(help="equispaced, chebyshev, or numbers in [0, 2] such as 0,0.5,1,2.")
+        str | None, typer.Option(help="equispaced, chebyshev, density, or numbers in [0, 2] such as 0,0.5,1,2.")
     ] = None,
     signed: Annotated[bool, typer.Option("--signed", help="Let the filter's values be negative.")] = False,
     hidden: Annotated[int | None, typer.Option(help="Width of the encoder.")] = None,
@@ -105,7 +105,9 @@ def _points(text: str | None) -> str | tuple[float, ...] | None:
     try:
         return tuple(float(number) for number in text.split(","))
     except ValueError:
-        raise ValueError(f"--points takes equispaced, chebyshev or numbers with commas between, got {text!r}") from None
+        raise ValueError(
+            f"--points takes equispaced, chebyshev, density or numbers with commas between, got {text!r}"
+        ) from None
 
 
 def _assignment(text: str) -> tuple[str, Any]:

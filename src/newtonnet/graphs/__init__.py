@@ -1,19 +1,22 @@
 """Graphs: the data structure, its builders, normalised operators, the propagation kernel, spectrum and homophily."""
 
 from .builders import from_edges, from_networkx, from_pyg, from_scipy
+from .density import Density, spectral_density
 from .graph import Features, Graph, check_trainable, compact
 from .homophily import Homophily, homophily
 from .operators import Operator, csr_tensor, normalise, normalised_operator, sparse_tensor
-from .propagate import propagate
+from .propagate import chebyshev_moments, propagate
 from .spectrum import BANDS, band_projectors, spectrum
 
 __all__ = [
     "BANDS",
+    "Density",
     "Features",
     "Graph",
     "Homophily",
     "Operator",
     "band_projectors",
+    "chebyshev_moments",
     "check_trainable",
     "compact",
     "csr_tensor",
@@ -26,5 +29,6 @@ __all__ = [
     "normalised_operator",
     "propagate",
     "sparse_tensor",
+    "spectral_density",
     "spectrum",
 ]

@@ -45,6 +45,27 @@ def propagate(operator: Operator, x: Tensor, coefficients: Tensor) -> Tensor:
     return filtered
 
 
+def chebyshev_moments(operator: Operator, x: Tensor, degree: int) -> Tensor:
+    r"""Moments :math:`x_p^\top T_k(L - I)\, x_p` of each column, by the same recurrence.
+
+    Args:
+        operator: :math:`\hat A`.
+        x: signals, shape ``(n, P, d)``; the channels of a member are summed.
+        degree: the highest :math:`k`.
+
+    Returns:
+        Shape ``(degree + 1, P)``.
+
+    >>> from newtonnet.graphs import from_edges, normalised_operator
+    >>> path = from_edges([[0, 1], [1, 2]], [[1.0], [2.0], [4.0]])
+    >>> chebyshev_moments(normalised_operator(path), torch.ones(3, 1, 1), 1).flatten()
+    tensor([ 3.0000, -2.8284])
+    """
+    inner = x.new_empty(degree + 1, x.shape[1])
+    _series(operator.matrix, x, torch.zeros_like(inner), against=x, inner=inner)
+    return inner
+
+
 class _Polynomial(torch.autograd.Function):
     """Forward: Chebyshev recurrence on the operator; backward: the same recurrence on its transpose."""
 

@@ -1,12 +1,12 @@
 """The methods that are an encoder and a polynomial filter: options and builder of each."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import torch
 from torch import Tensor
 
-from newtonnet.graphs import Graph
+from newtonnet.graphs import Graph, spectral_density
 from newtonnet.polynomials import (
     Filter,
     bernstein_filter,
@@ -19,6 +19,7 @@ from newtonnet.polynomials import (
     monomial_filter,
     newton_filter,
     pagerank_filter,
+    quantile_points,
 )
 
 from .spectral import SpectralNet
@@ -43,7 +44,8 @@ class Options(EncoderOptions):
     degree: int = 5
     """Degree K of the filter."""
     points: str | tuple[float, ...] = "equispaced"
-    """``equispaced``, ``chebyshev``, or the points themselves (then the degree follows from them)."""
+    """``equispaced``, ``chebyshev``, ``density`` (where the graph's own frequencies lie), or the points themselves
+    (then the degree follows from them)."""
     nonnegative: bool = True
     """Pass the filter's values through a ReLU."""
     per_channel: bool = False
@@ -95,7 +97,7 @@ class JacobiOptions:
 def build_newtonnet(graph: Graph, options: Options, seeds: Sequence[int], dtype: torch.dtype) -> SpectralNet:
     """The paper's model: values at fixed points of the spectrum, Eq. (6)."""
     filter = newton_filter(
-        interpolation_points(options),
+        interpolation_points(options, graph),
         nonnegative=options.nonnegative,
         channels=graph.classes if options.per_channel else None,
     )
@@ -142,9 +144,14 @@ def build_jacobiconv(graph: Graph, options: JacobiOptions, seeds: Sequence[int],
     return _net("jacobiconv", filter, graph, options, seeds, dtype)
 
 
-def interpolation_points(options: Options) -> Tensor:
+def interpolation_points(options: Options, graph: Graph) -> Tensor:
     """The points that NewtonNet's options name."""
-    named: dict[str, Callable[[int], Tensor]] = {"equispaced": equispaced, "chebyshev": chebyshev_points}
+
+    def follow_density(degree: int) -> Tensor:
+        density = spectral_density(graph)
+        return quantile_points(degree, torch.tensor(density.frequencies), torch.tensor(density.cumulative))
+
+    named = {"equispaced": equispaced, "chebyshev": chebyshev_points, "density": follow_density}
     if not isinstance(options.points, str):
         return check_points(options.points)
     if options.points not in named:

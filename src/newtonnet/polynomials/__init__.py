@@ -11,7 +11,7 @@ from .families import (
 )
 from .filters import Filter, Parameters, newton_filter
 from .interpolation import divided_differences, lagrange_matrix, lebesgue_constant, newton_polynomial
-from .points import chebyshev_points, check_points, equispaced, leja_order
+from .points import chebyshev_points, check_points, equispaced, leja_order, quantile_points
 
 __all__ = [
     "Filter",
@@ -36,6 +36,7 @@ __all__ = [
     "newton_filter",
     "newton_polynomial",
     "pagerank_filter",
+    "quantile_points",
     "to_chebyshev",
     "values_to_chebyshev",
 ]

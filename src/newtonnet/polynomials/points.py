@@ -46,6 +46,35 @@ def chebyshev_points(degree: int) -> Tensor:
     return 1 + torch.cos((degree - j + 0.5) * math.pi / (degree + 1))
 
 
+def quantile_points(degree: int, grid: Tensor, cumulative: Tensor) -> Tensor:
+    r"""Points that follow a density on [0, 2], as far as good conditioning allows.
+
+    They are the quantiles :math:`(i + \frac12) / (K + 1)` of a mixture: one quarter the density, three quarters that of
+    the Chebyshev points. With equal halves a narrow density would amplify errors 1e5 times at degree 10; so it is
+    below 300 on every graph tried.
+
+    Args:
+        degree: the polynomial's degree :math:`K \ge 1`.
+        grid: frequencies from 0 to 2, ascending, shape ``(m,)``.
+        cumulative: share of the density up to each of them, from 0 to 1, shape ``(m,)``.
+
+    Returns:
+        The points in ascending order, float64, shape ``(K+1,)``.
+
+    >>> chebyshev = torch.acos(1 - torch.linspace(0, 2, 2001, dtype=torch.float64)) / math.pi
+    >>> quantile_points(2, torch.linspace(0, 2, 2001, dtype=torch.float64), chebyshev)
+    tensor([0.1340, 1.0000, 1.8660], dtype=torch.float64)
+    """
+    check_degree(degree)
+    arcsine = torch.acos((1 - grid).clamp(-1, 1)) / math.pi
+    mixture = (cumulative + 3 * arcsine) / 4
+    wanted = (torch.arange(degree + 1, dtype=torch.float64) + 0.5) / (degree + 1)
+    right = torch.searchsorted(mixture, wanted).clamp(1, len(grid) - 1)
+    left = right - 1
+    share = (wanted - mixture[left]) / (mixture[right] - mixture[left])
+    return grid[left] + share * (grid[right] - grid[left])
+
+
 def leja_order(points: Tensor) -> Tensor:
     r"""The order in which Newton's form is stable: each next point is far from all before it.
 

@@ -11,6 +11,7 @@ SHARED = (
     "patience",
     "variant",
     "penalty",
+    "pivot",
     "homophily_interval",
     "metric",
     "history_interval",
@@ -57,6 +58,9 @@ class Config:
     """``paper`` or ``code``."""
     penalty: str | None = None
     """``squared`` or ``norm``; None takes the variant's."""
+    pivot: str = "uniform"
+    """What homophily is compared with: ``uniform`` is the paper's 1/C; ``adjusted`` the ratio expected by chance for
+    classes of these degrees, which is right where classes are unbalanced and equal to 1/C where they are balanced."""
     homophily_interval: int | None = None
     """Learn the homophily anew every so many epochs; None takes the variant's, 1 or 10."""
     metric: str = "accuracy"
@@ -79,6 +83,7 @@ class Config:
         _check("patience", self.patience is None or self.patience >= 1, "at least 1 or None", self.patience)
         _check("variant", self.variant in ("paper", "code"), "'paper' or 'code'", self.variant)
         _check("penalty", self.penalty in (None, "squared", "norm"), "'squared', 'norm' or None", self.penalty)
+        _check("pivot", self.pivot in ("uniform", "adjusted"), "'uniform' or 'adjusted'", self.pivot)
         interval = self.homophily_interval
         _check("homophily_interval", interval is None or interval >= 1, "at least 1 or None", interval)
         _check("metric", self.metric in ("accuracy", "roc_auc"), "'accuracy' or 'roc_auc'", self.metric)

@@ -47,6 +47,12 @@ def cross_entropy(logits: Tensor, targets: Targets, part: int) -> Tensor:
     return -torch.where(mask, likelihood, 0).sum(dim=0) / mask.sum(dim=0)
 
 
+def predicted_classes(logits: Tensor, targets: Targets) -> Tensor:
+    """Each member's class for every node, with its training labels put in: ``(n, P, C)`` to ``(n, P)``, int16."""
+    chosen = torch.where(targets.masks[0], targets.labels[:, None], logits.argmax(dim=2))
+    return chosen.to(torch.int16 if logits.shape[2] < 2**15 else torch.int64)
+
+
 def scores(metric: str, logits: Tensor, targets: Targets) -> Tensor:
     """Score of each member on the train, validation and test nodes, float64, ``(3, P)``; NaN on an empty part."""
     return _SCORES[metric](logits, targets)

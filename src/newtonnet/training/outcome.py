@@ -11,15 +11,18 @@ from newtonnet.datasets import Split
 from newtonnet.nn import Population
 
 from .config import Config
+from .metrics import predicted_classes
 from .record import FREQUENCIES, Outcome, Record
 from .run import CURVES, Run
+from .shape import predicted_homophily
 
 
 def make_records(run: Run, ids: Sequence[str]) -> list[Record]:
     """Put the best states into the model and write down one record for each member."""
     run.whole.put(run.best)
     with torch.no_grad():
-        homophily = run.learned_homophily(run.whole(run.inputs), run.all_targets).tolist()
+        classes = predicted_classes(run.whole(run.inputs), run.all_targets)
+        homophily = predicted_homophily(run.pairs, classes).tolist()
         points, values, response = _learned_filter(run.whole)
     seconds = (run.seconds + time.monotonic() - run.began) / len(run.configs)
     curves = torch.stack(run.curves) if run.curves else torch.zeros(0, 1 + len(CURVES), len(run.configs))

@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,13 +14,13 @@ from newtonnet.nn import Inputs, Noise, Population
 
 from .adam import Adam
 from .config import Config
-from .metrics import Targets, cross_entropy, make_targets, scores
-from .shape import band_masks, predicted_homophily, shape_penalty
+from .metrics import cross_entropy, make_targets, predicted_classes, scores
+from .shape import adjusted_pivot, band_masks, predicted_homophily, shape_penalty
 
 CURVES = ("loss", "train", "validation", "test", "homophily")
 """What a record's history holds beside the epoch."""
 
-KEPT = ("best_scores", "best_epoch", "epochs", "failed", "largest", "homophily")
+KEPT = ("best_scores", "best_epoch", "epochs", "failed", "largest", "homophily", "pivot")
 """Bookkeeping of all members that a checkpoint holds as it is."""
 
 
@@ -58,7 +59,7 @@ class Run:
         self.all_targets = make_targets(graph, list(splits), device)
         self.bands = band_masks(model.filter.points).to(device) if model.filter is not None else None
         self.gammas = torch.tensor([config.gammas for config in configs], dtype=model.dtype, device=device).T
-        self.pivot = torch.tensor(1 / graph.classes, dtype=model.dtype, device=device)
+        self.degrees = torch.tensor(np.bincount(graph.pairs.ravel(), minlength=graph.nodes), device=device)
         ceilings = [float("inf") if config.ceiling is None else config.ceiling for config in configs]
         self.ceilings = torch.tensor(ceilings, dtype=model.dtype, device=device)
         self.began = time.monotonic()
@@ -76,7 +77,8 @@ class Run:
         self.epochs = torch.zeros(population, dtype=torch.long)
         self.failed = torch.zeros(population, dtype=torch.bool)
         self.largest = torch.zeros(population, dtype=torch.float64)
-        self.homophily = self.pivot.repeat(population)
+        self.pivot = torch.full((population,), 1 / graph.classes, dtype=model.dtype, device=device)
+        self.homophily = self.pivot.clone()
         self.curves: list[Tensor] = []
 
     @property
@@ -135,7 +137,7 @@ class Run:
             values,
             self.bands,
             homophily=self.homophily[self.members],
-            pivot=self.pivot,
+            pivot=self.pivot[self.members],
             gammas=gammas,
             squared=self.shared.squared,
         )
@@ -145,16 +147,14 @@ class Run:
         due = self.epoch % self.shared.refresh == 0 and bool(self.gammas[:, self.members].any())
         if not due and not self._curves_due():
             return None
-        homophily = self.learned_homophily(logits, self.targets)
+        classes = predicted_classes(logits, self.targets)
+        homophily = predicted_homophily(self.pairs, classes)
         if due:
             self.homophily[self.members] = homophily.to(self.homophily)
+            if self.shared.pivot == "adjusted":
+                pivot = adjusted_pivot(self.degrees, classes, self.graph.classes)
+                self.pivot[self.members] = pivot.to(self.pivot)
         return homophily
-
-    def learned_homophily(self, logits: Tensor, targets: Targets) -> Tensor:
-        """Homophily of the predicted classes, with training labels put in, for each member."""
-        known = torch.where(targets.masks[0], targets.labels[:, None], logits.argmax(dim=2))
-        small = torch.int16 if self.graph.classes < 2**15 else torch.int64
-        return predicted_homophily(self.pairs, known.to(small))
 
     def _keep_best(self, reached: Tensor, sound: Tensor) -> None:
         members = self.members.cpu()

@@ -55,6 +55,28 @@ def shape_penalty(
     return (gammas * signs * energy.mean(dim=2)).sum(dim=0)
 
 
+def adjusted_pivot(degrees: Tensor, classes: Tensor, count: int) -> Tensor:
+    r"""Homophily expected by chance, :math:`\sum_k (D_k / 2E)^2` with :math:`D_k` the summed degree of class k.
+
+    Args:
+        degrees: number of edges at each node, ``(n,)``.
+        classes: class of every node, ``(n, P)``.
+        count: number of classes.
+
+    Returns:
+        Shape ``(P,)``, float64; 1/C for a graph without edges.
+
+    >>> adjusted_pivot(torch.tensor([1, 2, 1]), torch.tensor([[0], [0], [1]]), 2)
+    tensor([0.6250], dtype=torch.float64)
+    """
+    total = degrees.sum()
+    if total == 0:
+        return torch.full((classes.shape[1],), 1 / count, dtype=torch.float64, device=classes.device)
+    shares = torch.zeros(count, classes.shape[1], dtype=torch.float64, device=classes.device)
+    shares.scatter_add_(0, classes.long(), (degrees.double() / total)[:, None].expand(classes.shape))
+    return (shares**2).sum(dim=0)
+
+
 def predicted_homophily(pairs: Tensor, classes: Tensor) -> Tensor:
     """Share of edges whose ends are predicted to have equal classes, for each member.
 
