@@ -35,7 +35,9 @@ def imported_rooms(code: str, package: tuple[str, ...]) -> set[str]:
             names = [[*stem, alias.name] for alias in node.names]
         else:
             continue
-        rooms |= {name[1] for name in names if name[0] == "newtonnet" and len(name) > 1 and name[1] in LEVEL}
+        ours = [name for name in names if name[0] == "newtonnet"]
+        # The package itself re-exports from many levels, so importing it, or a name from it, counts as the top.
+        rooms |= {name[1] if len(name) > 1 and name[1] in LEVEL else "__main__" for name in ours}
     return rooms
 
 
@@ -59,6 +61,9 @@ def test_imports_go_downhill(path):
         ("import newtonnet.cli", ("nn",), "nn"),
         ("from newtonnet import report", ("training",), "training"),
         ("from ..training import fit", ("graphs",), "graphs"),
+        ("from newtonnet import fit", ("graphs",), "graphs"),
+        ("from .. import fit", ("graphs",), "graphs"),
+        ("import newtonnet", ("nn",), "nn"),
         ("from newtonnet.graphs import Graph", ("polynomials",), "polynomials"),
         ("def f():\n    from newtonnet.nn import build", ("datasets",), "datasets"),
     ],

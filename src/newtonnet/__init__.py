@@ -4,9 +4,13 @@ The package is a pipeline, and its folders are the stages, bottom-up: ``polynomi
 ``nn``, ``training``, ``experiments``, ``report``, ``cli``; ``pyg`` is the door for PyTorch Geometric users.
 """
 
+from importlib.metadata import version
+
 from newtonnet.datasets import load, make_splits
 from newtonnet.graphs import Graph
 from newtonnet.nn import Options, build
 from newtonnet.training import Config, Record, fit
+
+__version__ = version("newtonnet")
 
 __all__ = ["Config", "Graph", "Options", "Record", "build", "fit", "load", "make_splits"]

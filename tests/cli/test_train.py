@@ -1,13 +1,16 @@
 import json
 import os
+import signal
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
 
 from newtonnet.cli.app import app, run
 from newtonnet.training import Record
+from newtonnet.training.run import Run
 
 FAST = ["--splits", "2", "--max-epochs", "30"]
 
@@ -30,7 +33,8 @@ def test_train_prints_one_json_object_with_all_that_was_learned(capsys, tmp_path
     assert abs(result["homophily"]["learned"] - result["homophily"]["true"]) < 0.3
     assert len(result["points"]) == len(result["values"]) == 6
     assert result["settings"]["gammas"] == [1.0, 1.0, 1.0]
-    records = (tmp_path / "out/records/digits-newtonnet-random.jsonl").read_text().splitlines()
+    (path,) = (tmp_path / "out/records").glob("digits-newtonnet-random-*.jsonl")
+    records = path.read_text().splitlines()
     assert [Record.from_json(line).outcome.test for line in records] == result["splits"]
 
 
@@ -77,6 +81,16 @@ def test_seed_and_options_reach_the_model(capsys):
         (["train", "digits", "--learning-rate", "0"], "learning_rate must be above 0"),
         (["train", "digits", "--dropout", "1"], "dropout rate"),
         (["train", "digits", "--max-epochs", "many"], "--max-epochs"),
+        (["train", "digits", "--device", "nowhere"], "use cpu"),
+        (["train", "digits", "--hidden", "100000000000"], "not enough memory"),
+        (["train", "digits", "--out", "/"], "is a folder"),
+        (["train", "digits", "--out", "/dev/null/x.jsonl"], "is a file"),
+        (["train", "digits", "--set", "degree"], "--set takes NAME=VALUE"),
+        (["train", "digits", "--set", "nonsense=3"], "no option 'nonsense'"),
+        (["train", "digits", "--model", "mlp", "--degree", "3"], "no option 'degree'"),
+        (["train", "digits", "--model", "mlp", "--gamma", "1", "1", "1"], "learns no spectral filter"),
+        (["train", "digits", "--protocol", "fixed"], "no published splits"),
+        (["train", "digits", "--metric", "roc_auc"], "two classes"),
         (["train"], "Missing argument"),
         (["train", "digits", "--nonsense"], "--nonsense"),
         (["fly"], "fly"),
@@ -114,3 +128,47 @@ def test_the_installed_command_answers_with_its_version_and_help():
             [sys.executable, "-m", "newtonnet", *arguments], capture_output=True, text=True, env=environment, check=True
         )
         assert expected in result.stdout
+
+
+def test_a_run_with_other_settings_does_not_overwrite_the_first_ones_records(capsys, tmp_path):
+    for more in ([], ["--seed", "3"], ["--set", "ceiling=1.5"]):
+        assert run(app, ["train", "digits", "--splits", "1", "--max-epochs", "5", *more]) == 0
+    assert len(list((tmp_path / "out/records").iterdir())) == 3
+
+
+def test_changed_settings_say_so(capsys):
+    assert run(app, ["train", "digits", *FAST, "--set", "weight_decay=0", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["settings"]["source"] == "default, changed"
+    assert result["settings"]["weight_decay"] == 0
+
+
+def test_an_interrupted_run_exits_with_130_and_resumes_from_its_checkpoint(capsys, tmp_path, monkeypatch):
+    arguments = ["train", "digits", *FAST, "--json", "--checkpoint", "run.safetensors"]
+    assert run(app, [*arguments[:-2]]) == 0
+    unbroken = json.loads(capsys.readouterr().out)
+    step = Run.step
+
+    def interrupted(self):
+        step(self)
+        if self.epoch == 12:
+            signal.raise_signal(signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "step", interrupted)
+        assert run(app, arguments) == 130
+    assert "stopped" in capsys.readouterr().err
+    assert (tmp_path / "run.safetensors").exists()
+    assert run(app, arguments) == 0
+    resumed = json.loads(capsys.readouterr().out)
+    assert resumed["splits"] == unbroken["splits"]
+    assert resumed["values"] == unbroken["values"]
+    assert not (tmp_path / "run.safetensors").exists()
+
+
+def test_a_warning_is_one_line_on_standard_error(capsys):
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        assert run(app, ["train", "digits", "--splits", "1", "--max-epochs", "2", "--degree", "20"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert any(line.startswith("newtonnet: the newton filter") and "amplifies rounding" in line for line in lines)

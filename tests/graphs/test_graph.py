@@ -219,3 +219,13 @@ def test_compact_drops_stored_zeros():
 
 def test_empty_adjacency_is_a_graph():
     assert from_edges(np.zeros((2, 0), dtype=np.int64), np.ones((3, 1))).edges == 0
+
+
+@pytest.mark.parametrize("part", ["adjacency", "features"])
+def test_csr_indices_outside_the_matrix_are_refused_before_they_are_used(part):
+    wild = sp.csr_array((np.ones(2, "f4"), np.array([7, 0], "i4"), np.array([0, 1, 2], "i4")), shape=(2, 2))
+    good = sp.csr_array((2, 2), dtype=np.float32)
+    good.indices, good.indptr = good.indices.astype(np.int32), good.indptr.astype(np.int32)
+    chosen = {"adjacency": good, "features": np.ones((2, 1), np.float32), part: wild}
+    with pytest.raises(ValueError, match="out of range"):
+        Graph(labels=np.array([0, 1]), class_names=("a", "b"), **chosen)

@@ -32,3 +32,15 @@ def test_masks_change_with_epoch_and_seed(other):
 def test_a_rate_outside_zero_to_one_is_refused(rate):
     with pytest.raises(ValueError, match="dropout rate"):
         check_rate(rate)
+
+
+def test_negative_seeds_have_masks_of_their_own():
+    masks = Noise(0, (-1, -2), 1).members(torch.zeros(50, 2, 4), 0.5, stream=0)
+    assert not torch.equal(masks[:, 0], masks[:, 1])
+
+
+def test_streams_differ_and_do_not_depend_on_the_shape_of_others():
+    noise = Noise(0, (1,), 1)
+    assert not torch.equal(
+        noise.members(torch.zeros(50, 1, 4), 0.5, stream=1), noise.members(torch.zeros(50, 1, 4), 0.5, stream=2)
+    )

@@ -6,7 +6,7 @@ import torch
 from scipy.interpolate import BarycentricInterpolator
 
 from newtonnet.datasets import csbm
-from newtonnet.graphs import from_edges, from_scipy
+from newtonnet.graphs import from_edges, from_scipy, propagate
 from newtonnet.nn import Noise, Options, SpectralNet, build
 from newtonnet.polynomials import chebyshev_points, equispaced, newton_filter
 
@@ -39,6 +39,22 @@ def test_logits_equal_equation_6_written_out_in_numpy(graph):
         values = np.maximum(parameters["filter_values"][:, p], 0)
         response = BarycentricInterpolator(2 * np.arange(6) / 5, values)(frequencies)
         np.testing.assert_allclose(logits[:, p], vectors @ (response[:, None] * (vectors.T @ encoded)), atol=1e-9)
+
+
+def test_training_pass_drops_features_hidden_units_and_signals_each_with_its_own_mask(graph):
+    options = Options(hidden=8, dropout=0.3, propagation_dropout=0.6)
+    model = randomised(build("newtonnet", graph, options, seeds=(4, 5), dtype=torch.float64))
+    noise = Noise(7, model.seeds, 3)
+    inputs = model.prepare(graph)
+    logits = model(inputs, noise).detach()
+    x = torch.tensor(graph.features, dtype=torch.float64)
+    x = x * noise.shared(x, 0.3, stream=0)
+    hidden = torch.relu(torch.einsum("nf,fph->nph", x, model.weight1) + model.bias1)
+    hidden = hidden * noise.members(hidden, 0.3, stream=1)
+    encoded = torch.einsum("nph,phc->npc", hidden, model.weight2) + model.bias2
+    encoded = encoded * noise.members(encoded, 0.6, stream=2)
+    expected = propagate(inputs.operator, encoded, model.filter.coefficients(model.filter_parameters()))
+    torch.testing.assert_close(logits, expected.detach(), rtol=1e-10, atol=1e-10)
 
 
 def test_model_is_permutation_equivariant(graph, rng):

@@ -63,3 +63,18 @@ def test_a_drawn_filter_has_its_highest_bar_at_its_largest_amplitude():
 
 def test_negative_amplitudes_are_dots():
     assert "·" in draw_response([-1.0] * 6 + [1.0] * 6)
+
+
+def test_failed_members_are_named_and_left_out_of_the_pictures(study):
+    bad = replace(study.records[0].outcome, status="failed", reason="NaN", response=(99.0,) * 41, values=(99.0,) * 6)
+    mixed = replace(study, records=[study.records[0], replace(study.records[1], outcome=bad)])
+    alone = replace(study, records=study.records[:1])
+    assert headline(mixed) == headline(alone)
+    page = render("A page", [mixed], command="x")
+    assert "1 of 2 members" in page
+    assert "99.0" not in page.split("</style>")[1].split("<body>")[1]
+
+
+def test_plots_have_no_button_that_sends_them_away(study):
+    body = render("A page", [study], command="x").split("<body>")[1]
+    assert body.count('"showSendToCloud": false') == 2

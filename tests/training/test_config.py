@@ -9,14 +9,14 @@ from newtonnet.training.config import check_shared
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"learning_rate": 0.0}, "learning_rate must be above 0, got 0.0"),
+        ({"learning_rate": 0.0}, "learning_rate must be above 0 and finite, got 0.0"),
         ({"filter_learning_rate": -1.0}, "filter_learning_rate must be above 0"),
         ({"weight_decay": -1.0}, "weight_decay must be at least 0"),
         ({"gammas": (1.0, -1.0, 0.0)}, "gammas must be three numbers of at least 0"),
         ({"gammas": (1.0, 1.0)}, "gammas must be three"),
         ({"gammas": (float("nan"), 0.0, 0.0)}, "gammas must be three"),
         ({"ceiling": 0.0}, "ceiling must be above 0"),
-        ({"max_epochs": 0}, "max_epochs must be at least 1"),
+        ({"max_epochs": 0}, "max_epochs must be a whole number of at least 1"),
         ({"patience": 0}, "patience must be at least 1"),
         ({"variant": "mine"}, "variant must be 'paper' or 'code'"),
         ({"penalty": "cubed"}, "penalty must be"),
@@ -42,3 +42,8 @@ def test_loop_options_must_agree_in_a_population_and_member_options_need_not():
     check_shared([Config(seed=1, learning_rate=0.1, gammas=(1, 1, 1)), Config(seed=2, weight_decay=0.0)])
     with pytest.raises(ValueError, match="share max_epochs"):
         check_shared([Config(max_epochs=5), Config(max_epochs=6)])
+
+
+def test_gammas_may_come_as_a_list():
+    assert Config(gammas=[1, 2, 3]).gammas == (1, 2, 3)
+    check_shared([Config(gammas=[1, 2, 3])])

@@ -1,3 +1,4 @@
+import signal
 from dataclasses import replace
 
 import numpy as np
@@ -6,7 +7,7 @@ import torch
 
 from newtonnet.datasets import Split, csbm, make_splits
 from newtonnet.graphs import from_edges, homophily
-from newtonnet.nn import Noise, Options, build
+from newtonnet.nn import Noise, Options, SpectralNet, build
 from newtonnet.training import Config, fit
 from newtonnet.training.metrics import cross_entropy, make_targets
 
@@ -129,6 +130,85 @@ def test_an_interrupted_run_resumes_to_the_same_bits(graph, members, tmp_path, p
         assert replace(mine, outcome=replace(mine.outcome, seconds=0)) == replace(
             theirs, outcome=replace(theirs.outcome, seconds=0)
         )
+
+
+@pytest.mark.parametrize("call", [7, 20])
+def test_ctrl_c_inside_an_epoch_waits_for_its_end(graph, members, tmp_path, call, monkeypatch):
+    splits, configs = members
+    _, unbroken = train(graph, splits, configs, dtype=torch.float32)
+    path, calls = tmp_path / "run.safetensors", []
+    forward = SpectralNet.forward
+
+    def interrupted(self, *arguments):
+        calls.append(None)
+        if len(calls) == call:
+            signal.raise_signal(signal.SIGINT)
+        return forward(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SpectralNet, "forward", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            train(graph, splits, configs, dtype=torch.float32, checkpoint=path)
+    assert len(calls) == call + call % 2, "the epoch was not finished"
+    _, resumed = train(graph, splits, configs, dtype=torch.float32, checkpoint=path)
+    assert [r.outcome.values for r in resumed] == [r.outcome.values for r in unbroken]
+    assert [r.outcome.best_epoch for r in resumed] == [r.outcome.best_epoch for r in unbroken]
+
+
+def test_an_error_inside_an_epoch_leaves_no_half_checkpoint(graph, members, tmp_path, monkeypatch):
+    splits, configs = members
+    path, calls = tmp_path / "run.safetensors", []
+    forward = SpectralNet.forward
+
+    def broken(self, *arguments):
+        calls.append(None)
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+        return forward(self, *arguments)
+
+    monkeypatch.setattr(SpectralNet, "forward", broken)
+    with pytest.raises(KeyboardInterrupt):
+        train(graph, splits, configs, checkpoint=path)
+    assert not path.exists()
+
+
+def test_an_interrupted_model_is_left_at_its_best_state_so_far(graph, members):
+    splits, configs = members
+    model = build("newtonnet", graph, OPTIONS, seeds=[c.seed for c in configs], dtype=torch.float64)
+    start = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+
+    def interrupt(state):
+        if state.epoch == 10:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(model, graph, splits, configs, progress=interrupt)
+    assert any(not torch.equal(parameter, start[name]) for name, parameter in model.named_parameters())
+    short, _ = train(graph, splits, [replace(config, max_epochs=10) for config in configs])
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(parameter, dict(short.named_parameters())[name])
+
+
+def test_a_failed_member_stays_failed_after_a_resume(graph, members, tmp_path):
+    splits, configs = members
+    wild = [replace(configs[0], learning_rate=1e38), configs[1]]
+    path = tmp_path / "run.safetensors"
+
+    def interrupt(state):
+        if state.epoch == 20:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(graph, splits[:2], wild, dtype=torch.float32, checkpoint=path, progress=interrupt)
+    _, (bad, good) = train(graph, splits[:2], wild, dtype=torch.float32, checkpoint=path)
+    assert (bad.outcome.status, good.outcome.status) == ("failed", "done")
+
+
+@pytest.mark.parametrize("device", ["nowhere", "meta", "cuda:77"])
+def test_a_device_that_is_not_there_is_refused(graph, members, device):
+    splits, configs = members
+    with pytest.raises(ValueError, match="use cpu"):
+        train(graph, splits, configs, device=device)
 
 
 def test_a_checkpoint_of_another_run_or_a_damaged_one_is_refused(graph, members, tmp_path):

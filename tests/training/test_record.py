@@ -45,6 +45,7 @@ def test_ids_change_with_all_that_decides_a_result_and_with_nothing_else(graph):
     base = record_id(model, graph, split[0], config)
     assert base == record_id(build("newtonnet", graph), graph, make_splits(graph, count=1)[0], Config())
     assert base == record_id(model, graph, split[0], replace(config, history_interval=1))
+    assert base == record_id(model, graph, split[0], replace(config, gammas=(0, 0, 0)))
     others = [
         record_id(build("newtonnet", graph, Options(degree=4)), graph, split[0], config),
         record_id(model, csbm(0.2, nodes=60, features=8, seed=1), split[0], config),

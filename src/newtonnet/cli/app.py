@@ -2,6 +2,7 @@
 
 import json
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Annotated, Any
@@ -16,6 +17,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+STOPPED = 130
+"""Exit code after Ctrl-C."""
 
 talk = Console(stderr=True)
 """Progress and remarks; standard output is kept for results."""
@@ -45,15 +49,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(application: Callable[..., Any], arguments: Sequence[str] | None) -> int:
     """The exit code of one invocation: 0, 2 for a user's mistake, 130 for Ctrl-C."""
     try:
-        outcome = application(args=arguments, prog_name="newtonnet", standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _remark  # type: ignore[assignment]
+            outcome = application(args=arguments, prog_name="newtonnet", standalone_mode=False)
+        if outcome == STOPPED:
+            print("newtonnet: stopped", file=sys.stderr)
         return outcome if isinstance(outcome, int) else 0
     except typer.TyperException as mistake:
         return _complain(mistake.format_message())
     except (ValueError, OSError) as mistake:
         return _complain(str(mistake))
+    except (MemoryError, RuntimeError) as trouble:
+        if isinstance(trouble, MemoryError) or "allocate" in str(trouble):
+            return _complain(f"not enough memory for this run ({trouble}); use fewer splits or a smaller model")
+        raise
     except (typer.Abort, KeyboardInterrupt):
         print("newtonnet: stopped", file=sys.stderr)
-        return 130
+        return STOPPED
+
+
+def _remark(message: Warning | str, *_: object) -> None:
+    print(f"newtonnet: {message}", file=sys.stderr)
 
 
 def _complain(message: str) -> int:

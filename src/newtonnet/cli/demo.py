@@ -19,7 +19,7 @@ from newtonnet.report import Study, draw_response, headline, render
 from newtonnet.training import summarise
 
 from .app import app, talk
-from .train import run_splits
+from .train import check_writable, run_splits
 
 
 @app.command()
@@ -32,6 +32,7 @@ def demo(
 
     Example: newtonnet demo
     """
+    check_writable(out / "report.html")
     started = time.monotonic()
     graphs = {
         "digits: 1797 images joined to their nearest neighbours": digits(),
@@ -63,9 +64,7 @@ def _print(studies: list[Study]) -> None:
         accuracy = f"{100 * summary.mean:.1f} ± {100 * summary.std:.1f}"
         name = study.title.split(":")[0]
         table.add_row(name, accuracy, learned, f"{study.homophily:.3f}", f"{1 / study.classes:.2f}")
-        responses = [record.outcome.response for record in study.records]
-        mean = [sum(column) / len(responses) for column in zip(*responses, strict=True)]
-        panels.append(Panel(draw_response(mean), title=f"learned filter: {name}", expand=False))
+        panels.append(Panel(draw_response(summary.response), title=f"learned filter: {name}", expand=False))
     console.print(table)
     console.print(Columns(panels))
     for study in studies:

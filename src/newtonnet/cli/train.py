@@ -1,5 +1,6 @@
 """``newtonnet train``: one model on one graph, over several splits."""
 
+import hashlib
 import json as jsonlib
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from newtonnet import training
-from newtonnet.datasets import PROTOCOLS, Split, load_dataset, load_splits
+from newtonnet.datasets import PAPER_SEED, PROTOCOLS, Split, load_dataset, load_splits, make_splits
 from newtonnet.experiments import SCORES, Setting, find_setting, override
 from newtonnet.files import write_whole
 from newtonnet.graphs import Graph, homophily
@@ -24,8 +25,11 @@ from .app import app, print_json, talk
 def train(
     dataset: Annotated[str, typer.Argument(help="A graph by name, such as cora or csbm-heterophilous.")],
     model: Annotated[str, typer.Option(help=f"One of: {', '.join(sorted(ZOO))}.")] = "newtonnet",
-    splits: Annotated[int, typer.Option(help="How many splits; they train side by side.")] = 10,
+    splits: Annotated[
+        int | None, typer.Option(help="How many splits, side by side; 10, or all the published ones, if not given.")
+    ] = None,
     protocol: Annotated[str, typer.Option(help=f"How to split: {', '.join(PROTOCOLS)}, or fixed.")] = "random",
+    split_seed: Annotated[int, typer.Option(help="Of the splits.")] = PAPER_SEED,
     seed: Annotated[int, typer.Option(help="Of the start weights and dropout; split i takes seed + i.")] = 0,
     max_epochs: Annotated[int, typer.Option(help="Longest training.")] = 2000,
     patience: Annotated[int, typer.Option(help="Epochs without a better validation score; 0: never stop.")] = 200,
@@ -55,6 +59,9 @@ def train(
         typer.Option("--set", metavar="NAME=VALUE", help="Any other option of the model or its training."),
     ] = None,
     device: Annotated[str, typer.Option(help="Where to train; only cpu is tested.")] = "cpu",
+    as_stored: Annotated[
+        bool, typer.Option("--as-stored", help="Keep edges one-way, as the paper's code does.")
+    ] = False,
     data_root: Annotated[Path | None, typer.Option(help="Folder with raw data sets.")] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write the records (JSON lines).")] = None,
     checkpoint: Annotated[Path | None, typer.Option(help="Save the run here on Ctrl-C, and resume from it.")] = None,
@@ -64,8 +71,12 @@ def train(
 
     Example: newtonnet train csbm-heterophilous --splits 3 --gamma 1 1 1
     """
-    setting = find_setting(dataset, model, settings)
-    loaded = load_dataset(dataset, data_root=data_root)
+    setting = find_setting(dataset, model, "default" if settings is None and variant == "paper" else settings)
+    if setting.source == "published" and variant == "paper" and setting.config.variant == "code":
+        raise ValueError("the published settings belong to --variant code; use --settings default with --variant paper")
+    if out is not None:
+        check_writable(out)
+    loaded = load_dataset(dataset, data_root=data_root, directed="as-stored" if as_stored else None)
     graph = loaded.graph
     changes = {
         "degree": degree,
@@ -79,23 +90,39 @@ def train(
         "learning_rate": learning_rate,
         "filter_learning_rate": filter_learning_rate,
         "weight_decay": weight_decay,
-        "metric": metric or loaded.entry.metric,
-        "max_epochs": max_epochs,
         **dict(_assignment(text) for text in assign or ()),
     }
-    setting = override(setting, {name: value for name, value in changes.items() if value is not None})
-    setting = replace(setting, config=replace(setting.config, patience=patience or None))
-    chosen = load_splits(dataset, protocol, count=splits, data_root=data_root)
+    changes = {name: value for name, value in changes.items() if value is not None}
+    setting = override(setting, changes)
+    loop = replace(
+        setting.config, max_epochs=max_epochs, patience=patience or None, metric=metric or loaded.entry.metric
+    )
+    setting = Setting(f"{setting.source}, changed" if changes else setting.source, setting.options, loop)
+    if protocol == "fixed":
+        chosen = load_splits(dataset, protocol, count=splits, data_root=data_root)
+    else:
+        chosen = make_splits(graph, protocol, count=10 if splits is None else splits, seed=split_seed)
     records = run_splits(graph, model, setting, chosen, seed=seed, device=device, checkpoint=checkpoint)
-    path = out or Path("out") / "records" / f"{dataset}-{model}-{protocol}.jsonl"
-    write_whole(path, "".join(record.to_json() + "\n" for record in records))
     summary = summarise(records)
     true = homophily(graph).edge
     if json:
         print_json(_as_json(dataset, model, protocol, setting, records, summary, true))
     else:
-        _print(dataset, model, protocol, setting, records, summary, true)
+        published = SCORES.get((dataset, model)) if setting.config.metric == loaded.entry.metric else None
+        _print(dataset, model, protocol, setting, records, summary, true, published)
+    run_id = hashlib.sha256("".join(record.id for record in records).encode()).hexdigest()[:8]
+    path = out or Path("out") / "records" / f"{dataset}-{model}-{protocol}-{run_id}.jsonl"
+    write_whole(path, "".join(record.to_json() + "\n" for record in records))
     talk.print(f"records: {path}", style="dim")
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a path that cannot become a file, before any work is done for it."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; name a file to write to")
+    existing = next(parent for parent in path.absolute().parents if parent.exists())
+    if not existing.is_dir():
+        raise ValueError(f"{existing} is a file, so nothing can be written below it; name another place")
 
 
 def _points(text: str | None) -> str | tuple[float, ...] | None:
@@ -168,6 +195,7 @@ def _as_json(
         "settings": {"source": setting.source, **records[0].options, **_member_free(records[0])},
         "metric": setting.config.metric,
         "mean": summary.mean,
+        "accuracy": summary.accuracy,
         "std": summary.std,
         "splits": list(summary.splits),
         "failed": summary.failed,
@@ -191,10 +219,12 @@ def _print(
     records: list[Record],
     summary: Summary,
     true: float,
+    published: tuple[float, float] | None,
 ) -> None:
     ours = f"{100 * summary.mean:.2f} ± {100 * summary.std:.2f}"
     print(f"{model} on {dataset}: {setting.config.metric} {ours} over {len(summary.splits)} {protocol} splits")
-    published = SCORES.get((dataset, model))
+    if setting.config.metric != "accuracy":
+        print(f"accuracy {100 * summary.accuracy:.2f}")
     if published is not None and protocol == "random":
         print(f"the paper's: {published[0]:.2f} ± {published[1]:.1f} over 10 random splits")
     if summary.failed:
@@ -202,6 +232,5 @@ def _print(
     learned = "none" if summary.homophily is None else f"{summary.homophily:.3f}"
     print(f"homophily: learned {learned}, true {true:.3f}; settings: {setting.source} ({setting.config.variant})")
     if summary.values:
-        mean = [sum(column) / len(records) for column in zip(*(r.outcome.response for r in records), strict=True)]
         values = ", ".join(f"{value:.2f}" for value in summary.values)
-        print(f"learned values at the points: {values}\n{draw_response(mean)}")
+        print(f"learned values at the points: {values}\n{draw_response(summary.response)}")

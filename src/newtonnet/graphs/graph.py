@@ -132,6 +132,7 @@ def _arrays(matrix: Features) -> tuple[NDArray[np.generic], ...]:
 def _check_features(features: Features) -> None:
     if not isinstance(features, np.ndarray | sp.csr_array):
         raise TypeError(f"features must be a numpy array or a scipy csr_array, got {type(features).__name__}")
+    _check_indices(features, "features")
     if features.ndim != 2 or features.shape[0] == 0 or features.shape[1] == 0:
         raise ValueError(f"features must have shape (nodes, features) with at least one of each, got {features.shape}")
     if features.dtype != np.float32:
@@ -146,6 +147,7 @@ def _check_features(features: Features) -> None:
 def _check_adjacency(adjacency: sp.csr_array, n: int, *, directed: bool) -> None:
     if not isinstance(adjacency, sp.csr_array):
         raise TypeError(f"adjacency must be a scipy csr_array, got {type(adjacency).__name__}")
+    _check_indices(adjacency, "adjacency")
     if adjacency.shape != (n, n):
         raise ValueError(f"adjacency must have shape ({n}, {n}) to fit {n} rows of features, got {adjacency.shape}")
     if adjacency.dtype != np.float32 or adjacency.indices.dtype != np.int32 or adjacency.indptr.dtype != np.int32:
@@ -161,6 +163,15 @@ def _check_adjacency(adjacency: sp.csr_array, n: int, *, directed: bool) -> None
         raise ValueError("adjacency must have no self-loops; build the graph with from_scipy, which drops them")
     if not directed and (adjacency != adjacency.T).nnz:
         raise ValueError("adjacency must be symmetric; build the graph with from_scipy, which symmetrises it")
+
+
+def _check_indices(matrix: Features, name: str) -> None:
+    """Refuse a CSR matrix whose indices lie outside it: scipy would read memory that is not its own."""
+    if isinstance(matrix, sp.csr_array):
+        try:
+            matrix.check_format(full_check=True)
+        except ValueError as error:
+            raise ValueError(f"{name} are no valid CSR matrix ({error}); an index may be out of range") from error
 
 
 def check_weights(weights: NDArray[np.floating]) -> None:

@@ -77,8 +77,10 @@ class _Polynomial(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor, Tensor]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor, Tensor | None]:
         x, coefficients = ctx.saved_tensors
+        if not ctx.needs_input_grad[2]:
+            return None, _series(ctx.operator.transpose, gradient, coefficients), None
         inner = torch.empty_like(coefficients)
         return None, _series(ctx.operator.transpose, gradient, coefficients, against=x, inner=inner), inner
 

@@ -33,10 +33,17 @@ class FeatureMatrix:
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """A graph as a spectral model reads it."""
+    """A graph as a model reads it.
+
+    Attributes:
+        features: the nodes' features.
+        operator: the matrix that signals are propagated with.
+        adjacency: the adjacency as features too, for models with a weight for every node; None for all others.
+    """
 
     features: FeatureMatrix
     operator: Operator
+    adjacency: FeatureMatrix | None = None
 
 
 def feature_matrix(features: Features, dtype: torch.dtype, device: torch.device | str = "cpu") -> FeatureMatrix:
@@ -106,10 +113,10 @@ def _with_values(matrix: Tensor, values: Tensor) -> Tensor:
     return csr_tensor(matrix.crow_indices(), matrix.col_indices(), values, (rows, columns))
 
 
-def member_linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+def member_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Each member's own linear map: ``(n, P, h)`` with ``(P, h, C)`` and ``(P, C)`` to ``(n, P, C)``."""
     product: Tensor = torch.bmm(x.transpose(0, 1), weight).transpose(0, 1)
-    return product + bias
+    return product if bias is None else product + bias
 
 
 def dropout(x: Tensor, *, rate: float, noise: Noise | None, stream: int) -> Tensor:
@@ -128,10 +135,19 @@ def uniform_start(seeds: Sequence[int], shapes: Sequence[tuple[int, ...]], fan_i
     Returns:
         For each weight all members' draws stacked along a new first axis.
     """
+    return bounded_start(seeds, shapes, [1 / math.sqrt(fan_in) for fan_in in fan_ins])
+
+
+def glorot_bound(inputs: int, outputs: int) -> float:
+    r"""The bound :math:`\sqrt{6 / (\text{fan in} + \text{fan out})}` of Glorot and Bengio's uniform start weights."""
+    return math.sqrt(6 / (inputs + outputs))
+
+
+def bounded_start(seeds: Sequence[int], shapes: Sequence[tuple[int, ...]], bounds: Sequence[float]) -> list[Tensor]:
+    """Start weights uniform within a bound of their own, as :func:`uniform_start` draws and returns them."""
     draws: list[list[Tensor]] = [[] for _ in shapes]
     for seed in seeds:
-        generator = torch.Generator().manual_seed(seed)
-        for weight, shape, fan_in in zip(draws, shapes, fan_ins, strict=True):
-            bound = 1 / math.sqrt(fan_in)
+        generator = torch.Generator().manual_seed(seed % 2**63)
+        for weight, shape, bound in zip(draws, shapes, bounds, strict=True):
             weight.append(torch.empty(shape).uniform_(-bound, bound, generator=generator))
     return [torch.stack(weight) for weight in draws]

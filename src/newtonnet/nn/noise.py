@@ -50,7 +50,8 @@ def _threshold(rate: float) -> int:
 
 
 def _keep(seed: int, epoch: int, stream: int, count: int, rate: float) -> NDArray[np.bool_]:
-    words = np.random.Philox(key=[seed % 2**64, (epoch << 8) + stream]).random_raw(-(-count // 4))
+    key = np.array([seed % 2**64, (epoch << 8) + stream], dtype=np.uint64)
+    words = np.random.Philox(key=key).random_raw(-(-count // 4))
     return words.view(np.uint16)[:count] >= _threshold(rate)
 
 

@@ -7,10 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from newtonnet.graphs import Graph, normalised_operator, propagate
+from newtonnet.graphs import Graph, propagate
 from newtonnet.polynomials import Filter
 
-from .layers import Inputs, dropout, feature_linear, feature_matrix, member_linear, uniform_start
+from .inputs import check_features, normalised_inputs
+from .layers import Inputs, dropout, feature_linear, member_linear, uniform_start
 from .noise import Noise, check_rate
 from .population import Population
 
@@ -82,13 +83,8 @@ class SpectralNet(Population):
 
     def prepare(self, graph: Graph, device: torch.device | str = "cpu") -> Inputs:
         """The graph's features and its normalised operator."""
-        expected = self.get_parameter("weight1").shape[0]
-        if graph.features.shape[1] != expected:
-            raise ValueError(f"the model takes {expected} features, graph {graph.name!r} has {graph.features.shape[1]}")
-        return Inputs(
-            feature_matrix(graph.features, self.dtype, device),
-            normalised_operator(graph, self_loops=self.self_loops, dtype=self.dtype, device=device),
-        )
+        check_features(graph, self.get_parameter("weight1").shape[0])
+        return normalised_inputs(graph, self_loops=self.self_loops, dtype=self.dtype, device=device)
 
     def forward(self, inputs: Inputs, noise: Noise | None = None) -> Tensor:
         """Logits of all nodes, shape ``(n, P, C)``."""
@@ -109,7 +105,7 @@ def check_condition(filter: Filter, dtype: torch.dtype) -> None:
     if dtype == torch.float32 and condition > TRUSTED_CONDITION:
         error = condition * torch.finfo(dtype).eps
         warnings.warn(
-            f"the {filter.name} filter of degree {filter.degree} amplifies rounding {condition:.0f} times at these "
+            f"the {filter.name} filter of degree {filter.degree} amplifies rounding {condition:.3g} times at these "
             f"points: relative errors of about {error:.0e} in float32; use Chebyshev points or a lower degree",
             stacklevel=3,
         )

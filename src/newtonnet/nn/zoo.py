@@ -9,7 +9,12 @@ import torch
 from newtonnet.graphs import Graph
 
 from . import polynomial_models as models
+from .glognn import GloGNN, GloGNNOptions
+from .linkx import Linkx, LinkxOptions
+from .mixhop import MixHop, MixHopOptions
 from .population import Population
+from .spatial import GCN, ChebNet, ChebNetOptions, GCNOptions
+from .tuned_gcn import TunedGCN, TunedGCNOptions
 
 FALLBACK: Mapping[str, tuple[Any, ...]] = {
     "learning_rate": (0.05, 0.01, 0.005),
@@ -100,7 +105,7 @@ ZOO: dict[str, Entry] = {
         models.build_jacobiconv,
         models.JacobiOptions(),
         "Wang, Zhang, How Powerful are Spectral Graph Neural Networks, 2022",
-        training={"learning_rate": 0.05},
+        training={"learning_rate": 0.05, "filter_learning_rate": 0.01},
         space={
             **dict.fromkeys(("learning_rate", "filter_learning_rate"), (0.0005, 0.001, 0.005, 0.01, 0.05)),
             "gate_learning_rate": (5e-4, 0.001, 0.005, 0.01, 0.05),
@@ -110,6 +115,77 @@ ZOO: dict[str, Entry] = {
             "b": tuple(i / 4 for i in range(-2, 9)),
             "dropout": tuple(i / 10 for i in range(10)),
             "propagation_dropout": tuple(i / 10 for i in range(10)),
+        },
+    ),
+    "gcn": Entry(
+        GCN,
+        GCNOptions(),
+        "Kipf, Welling, Semi-Supervised Classification with Graph Convolutional Networks, 2017",
+        space={**FALLBACK, "layers": (2, 3), "batch_norm": (False, True)},
+    ),
+    "mixhop": Entry(
+        MixHop,
+        MixHopOptions(),
+        "Abu-El-Haija et al., MixHop: Higher-Order Graph Convolutional Architectures, 2019",
+        training={"decoupled": True, "weight_decay": 1e-3},
+        space={
+            "learning_rate": (0.01, 0.005, 0.05),
+            "weight_decay": (0.0, 5e-4, 1e-3),
+            "hidden": (16, 32, 64),
+            "layers": (2, 3),
+            "dropout": (0.1, 0.3, 0.5, 0.7),
+        },
+    ),
+    "chebnet": Entry(
+        ChebNet,
+        ChebNetOptions(),
+        "Defferrard, Bresson, Vandergheynst, Convolutional Neural Networks on Graphs, 2016",
+        space={**FALLBACK, "degree": (1, 2, 3, 5), "hidden": (16, 32, 64)},
+    ),
+    "glognn++": Entry(
+        GloGNN,
+        GloGNNOptions(),
+        "Li et al., Finding Global Homophily in Graph Neural Networks When Meeting Heterophily, 2022",
+        training={"weight_decay": 1e-4},
+        space={
+            "learning_rate": (0.01, 0.001),
+            "weight_decay": (0.0, 1e-5, 1e-4, 1e-3, 0.1),
+            "dropout": (0.0, 0.4, 0.6, 0.8),
+            "alpha": (0.0, 0.01, 0.1, 1.0, 10.0),
+            "beta": (0.1, 1.0, 10.0, 100.0, 1000.0, 2e4),
+            "gamma": (0.0, 0.2, 0.5, 0.8, 0.9),
+            "delta": (0.0, 0.5, 0.9, 1.0),
+            "layers": (1, 2, 3),
+            "orders": (1, 2, 3, 4),
+        },
+    ),
+    "linkx": Entry(
+        Linkx,
+        LinkxOptions(),
+        "Lim et al., Large Scale Learning on Non-Homophilous Graphs, 2021",
+        training={"decoupled": True, "weight_decay": 1e-3},
+        space={
+            "learning_rate": (0.05, 0.01, 0.002),
+            "hidden": (16, 32, 64, 128, 256, 512),
+            "layers": (1, 2, 3, 4),
+            "adjacency_layers": (1, 2),
+            "feature_layers": (1, 2),
+            "dropout": (0.0, 0.5),
+        },
+    ),
+    "tuned-gcn": Entry(
+        TunedGCN,
+        TunedGCNOptions(),
+        "Luo, Shi, Wu, Classic GNNs are Strong Baselines, 2024",
+        training={"learning_rate": 0.005},
+        space={
+            "learning_rate": (0.001, 0.005, 0.01),
+            "weight_decay": (0.0, 5e-5, 5e-4, 1e-3, 1e-2),
+            "hidden": (64, 256, 512),
+            "layers": tuple(range(1, 11)),
+            "dropout": (0.2, 0.3, 0.5, 0.7),
+            "norm": ("none", "batch", "layer"),
+            "residual": (False, True),
         },
     ),
 }

@@ -72,6 +72,8 @@ def jacobi(x: Tensor, degree: int, a: float, b: float, *, released: bool = False
         Szegő, Orthogonal Polynomials, 1939, Eq. (4.5.1).
     """
     s = a + b
+    if not math.isfinite(s):
+        raise ValueError(f"the exponents of Jacobi polynomials must be finite, got a = {a}, b = {b}")
     if s <= -2 and float(s).is_integer():
         raise ValueError(f"Jacobi polynomials with a + b = {s:g} have no three-term recurrence; change a or b")
 

@@ -1,5 +1,7 @@
 """The filters of other methods, each in the one frame: a link and a constant matrix to Chebyshev coefficients."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -101,8 +103,10 @@ def jacobi_filter(
         Wang, Zhang, How Powerful are Spectral Graph Neural Networks, 2022, Section 5 and Appendix D.
     """
     check_degree(degree)
-    if alpha <= 0:
-        raise ValueError(f"alpha must be above 0, got {alpha}")
+    if not 0 < alpha < math.inf:
+        raise ValueError(f"alpha must be above 0 and finite, got {alpha}")
+    if channels < 1:
+        raise ValueError(f"channels must be at least 1, got {channels}")
 
     def link(parameters: Parameters) -> Tensor:
         weights, gates = parameters["weights"], parameters["gates"]

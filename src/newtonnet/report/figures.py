@@ -21,7 +21,7 @@ def filter_figure(records: Sequence[Record]) -> go.Figure:
     edges = (0.0, *BANDS, 2.0)
     for name, colour, left, right in zip(("low", "middle", "high"), BAND_COLOURS, edges, edges[1:], strict=False):
         figure.add_vrect(x0=left, x1=right, fillcolor=colour, opacity=0.6, line_width=0, layer="below")
-        figure.add_annotation(x=(left + right) / 2, y=1.04, yref="paper", text=name, showarrow=False)
+        figure.add_annotation(x=(left + right) / 2, y=1.08, yref="paper", text=name, showarrow=False)
     figure.add_scatter(x=FREQUENCIES, y=high, line={"width": 0}, hoverinfo="skip", showlegend=False)
     figure.add_scatter(
         x=FREQUENCIES,

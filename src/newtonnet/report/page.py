@@ -7,7 +7,8 @@ from importlib.metadata import version
 
 from plotly.offline import get_plotlyjs
 
-from newtonnet.training import Record, summarise
+from newtonnet.graphs import BANDS
+from newtonnet.training import FREQUENCIES, Record, summarise
 
 from .figures import filter_figure, history_figure
 
@@ -20,6 +21,10 @@ code { background: #f1f5f9; padding: .1rem .3rem; border-radius: .2rem; }
 """
 
 
+QUIET = {"displaylogo": False, "showSendToCloud": False}
+"""Plots without a button that would send them away."""
+
+
 @dataclass(frozen=True)
 class Study:
     """The records of one model on one graph, with what is known about the graph."""
@@ -29,6 +34,11 @@ class Study:
     homophily: float
     """The true ratio, over edges whose two ends are labelled."""
     classes: int
+
+    @property
+    def done(self) -> list[Record]:
+        """The runs that did not fail."""
+        return [record for record in self.records if record.outcome.status == "done"]
 
 
 def render(title: str, studies: Sequence[Study], *, command: str) -> str:
@@ -45,23 +55,22 @@ def render(title: str, studies: Sequence[Study], *, command: str) -> str:
 def headline(study: Study) -> str:
     """What was learned, in plain words."""
     chance = 1 / study.classes
+    kept = _kept(summarise(study.records).response)
     kind = "homophilous" if study.homophily > chance else "heterophilous"
     return (
         f"Neighbours share a label {study.homophily:.0%} of the time; among {study.classes} classes of equal size "
-        f"chance would be {chance:.0%}, so this graph is {kind}. The learned filter {_kept(study.records)}."
+        f"chance would be {chance:.0%}, so this graph is {kind}. The learned filter {kept}."
     )
 
 
-def _kept(records: Sequence[Record]) -> str:
+def _kept(response: Sequence[float]) -> str:
     """Which band the mean response is strongest in."""
-    thirds = [0.0, 0.0, 0.0]
-    for record in records:
-        third = len(record.outcome.response) / 3
-        for i, amplitude in enumerate(record.outcome.response):
-            thirds[min(int(i / third), 2)] += abs(amplitude)
-    low, middle, high = (part / sum(thirds) for part in thirds)
-    name, share = max((("low", low), ("middle", middle), ("high", high)), key=lambda band: band[1])
-    return f"puts {share:.0%} of its amplitude on {name} frequencies"
+    bands = {"low": 0.0, "middle": 0.0, "high": 0.0}
+    for frequency, amplitude in zip(FREQUENCIES, response, strict=True):
+        band = "low" if frequency < BANDS[0] else "middle" if frequency < BANDS[1] else "high"
+        bands[band] += abs(amplitude)
+    name = max(bands, key=lambda band: bands[band])
+    return f"puts {bands[name] / max(sum(bands.values()), 1e-300):.0%} of its amplitude on {name} frequencies"
 
 
 def _section(study: Study) -> str:
@@ -73,12 +82,14 @@ def _section(study: Study) -> str:
         "learned homophily h": learned,
         "true homophily": f"{study.homophily:.3f}",
         "chance 1/C": f"{1 / study.classes:.3f}",
-        "largest filter value": f"{max(record.outcome.largest_value or 0 for record in study.records):.2f}",
+        "largest filter value": f"{max(record.outcome.largest_value or 0 for record in study.done):.2f}",
     }
+    if summary.failed:
+        rows["failed"] = f"{summary.failed} of {len(study.records)} members: their loss was not a number"
     table = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows.items())
-    history = history_figure(study.records, true_homophily=study.homophily, chance=1 / study.classes)
+    history = history_figure(study.done, true_homophily=study.homophily, chance=1 / study.classes)
     pictures = "".join(
-        f"<h3>{name}</h3>{figure.to_html(full_html=False, include_plotlyjs=False, config={'displaylogo': False})}"
-        for name, figure in (("The learned filter", filter_figure(study.records)), ("Training", history))
+        f"<h3>{name}</h3>{figure.to_html(full_html=False, include_plotlyjs=False, config=QUIET)}"
+        for name, figure in (("The learned filter", filter_figure(study.done)), ("Training", history))
     )
     return f"<h2>{escape(study.title)}</h2><p class=lead>{escape(headline(study))}</p><table>{table}</table>{pictures}"

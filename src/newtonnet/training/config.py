@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 SHARED = (
     "decoupled",
@@ -31,8 +31,8 @@ class Config:
     """Start weights and dropout masks of this member."""
     learning_rate: float = 0.01
     """Adam's rate for the encoder."""
-    filter_learning_rate: float = 0.01
-    """Adam's rate for the filter's values."""
+    filter_learning_rate: float | None = None
+    """Adam's rate for the filter's values; None takes ``learning_rate``."""
     weight_decay: float = 5e-4
     """L2 penalty on the encoder, added to its gradient."""
     filter_weight_decay: float | None = None
@@ -71,15 +71,17 @@ class Config:
     def __post_init__(self) -> None:
         for name in ("learning_rate", "filter_learning_rate", "gate_learning_rate"):
             value = getattr(self, name)
-            _check(name, value is None or value > 0, "above 0", value)
+            _check(name, value is None or 0 < value < math.inf, "above 0 and finite", value)
         for name in ("weight_decay", "filter_weight_decay", "gate_weight_decay"):
             value = getattr(self, name)
-            _check(name, value is None or value >= 0, "at least 0", value)
+            _check(name, value is None or 0 <= value < math.inf, "at least 0 and finite", value)
+        object.__setattr__(self, "gammas", tuple(self.gammas))
         three = len(self.gammas) == 3
         good = three and all(math.isfinite(gamma) and gamma >= 0 for gamma in self.gammas)
         _check("gammas", good, "three numbers of at least 0", self.gammas)
         _check("ceiling", self.ceiling is None or self.ceiling > 0, "above 0 or None", self.ceiling)
-        _check("max_epochs", self.max_epochs >= 1, "at least 1", self.max_epochs)
+        whole = self.max_epochs >= 1 and self.max_epochs == int(self.max_epochs)
+        _check("max_epochs", whole, "a whole number of at least 1", self.max_epochs)
         _check("patience", self.patience is None or self.patience >= 1, "at least 1 or None", self.patience)
         _check("variant", self.variant in ("paper", "code"), "'paper' or 'code'", self.variant)
         _check("penalty", self.penalty in (None, "squared", "norm"), "'squared', 'norm' or None", self.penalty)
@@ -106,7 +108,8 @@ class Config:
 
     def rate(self, group: str) -> float:
         """Adam's rate for a group of parameters."""
-        own = {"filter": self.filter_learning_rate, "gates": self.gate_learning_rate or self.filter_learning_rate}
+        filter_rate = self.filter_learning_rate or self.learning_rate
+        own = {"filter": filter_rate, "gates": self.gate_learning_rate or filter_rate}
         return own.get(group, self.learning_rate)
 
     def decay(self, group: str) -> float:
@@ -117,10 +120,10 @@ class Config:
 
 def check_shared(configs: Sequence[Config]) -> None:
     """Refuse configurations that cannot train in one population."""
-    for field in fields(Config):
-        values = {getattr(config, field.name) for config in configs}
-        if field.name in SHARED and len(values) > 1:
-            raise ValueError(f"members of one population must share {field.name}, got {sorted(map(str, values))}")
+    for name in SHARED:
+        values = {getattr(config, name) for config in configs}
+        if len(values) > 1:
+            raise ValueError(f"members of one population must share {name}, got {sorted(map(str, values))}")
 
 
 def _check(name: str, good: bool, expected: str, value: object) -> None:

@@ -14,6 +14,7 @@ from newtonnet.nn import Population
 
 from .checkpoint import load_checkpoint, save_checkpoint
 from .config import Config, check_shared
+from .interrupt import deferred_interrupt
 from .outcome import make_records
 from .record import Record, record_id
 from .run import Progress, Run
@@ -26,7 +27,7 @@ def fit(
     configs: Sequence[Config],
     *,
     device: torch.device | str = "cpu",
-    checkpoint: Path | None = None,
+    checkpoint: str | Path | None = None,
     checkpoint_seconds: float = 60.0,
     progress: Callable[[Progress], None] | None = None,
 ) -> list[Record]:
@@ -53,6 +54,8 @@ def fit(
         Xu et al., Shape-aware Graph Spectral Learning, 2024, Algorithm 1.
     """
     _check(model, graph, splits, configs)
+    _check_device(device)
+    checkpoint = None if checkpoint is None else Path(checkpoint)
     ids = [record_id(model, graph, split, config) for split, config in zip(splits, configs, strict=True)]
     fingerprint = hashlib.sha256("".join(ids).encode()).hexdigest()
     model.to(device)
@@ -60,16 +63,21 @@ def fit(
     if checkpoint is not None and checkpoint.exists():
         run.restore(load_checkpoint(checkpoint, fingerprint=fingerprint))
     saved = time.monotonic()
+    whole = True
     try:
-        while not run.finished:
-            run.step()
-            if progress is not None:
-                progress(run.report())
-            if checkpoint is not None and time.monotonic() - saved > checkpoint_seconds:
-                save_checkpoint(checkpoint, run.state(), fingerprint=fingerprint)
-                saved = time.monotonic()
+        with deferred_interrupt() as release:
+            while not run.finished:
+                whole = False
+                run.step()
+                whole = True
+                if progress is not None:
+                    progress(run.report())
+                if checkpoint is not None and time.monotonic() - saved > checkpoint_seconds:
+                    save_checkpoint(checkpoint, run.state(), fingerprint=fingerprint)
+                    saved = time.monotonic()
+                release()
     except KeyboardInterrupt:
-        if checkpoint is not None:
+        if checkpoint is not None and whole:  # half an epoch would resume to another result; keep the last whole one
             save_checkpoint(checkpoint, run.state(), fingerprint=fingerprint)
         model.put(run.best)
         raise
@@ -90,11 +98,24 @@ def _check(model: Population, graph: Graph, splits: Sequence[Split], configs: Se
     check_shared(configs)
     for split in splits:
         check_split(graph, split)
-    if not model.filter_parameters() and any(any(config.gammas) for config in configs):
+    shaped = any(any(config.gammas) for config in configs)
+    if not model.filter_parameters() and shaped:
         raise ValueError(f"model {model.name!r} learns no spectral filter, so its gammas must be 0")
+    if configs[0].penalises_raw and shaped and "values" not in model.filter_parameters():
+        raise ValueError(f"variant 'code' penalises raw values, which {model.name!r} has none of; use variant 'paper'")
     if configs[0].metric == "roc_auc":
         if graph.classes != 2:
             raise ValueError(f"roc_auc is for two classes, graph {graph.name!r} has {graph.classes}; use accuracy")
         for split in splits:
             if any(len(np.unique(graph.labels[part])) < 2 for part in (split.validation, split.test) if len(part)):
                 raise ValueError(f"roc_auc needs both classes among validation and test nodes of split {split.index}")
+
+
+def _check_device(device: torch.device | str) -> None:
+    try:
+        place = torch.empty(0, device=device).device
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"device {str(device)!r} cannot be used here ({reason}); use cpu") from error
+    if place.type == "meta":
+        raise ValueError("device 'meta' holds no numbers; use cpu")

@@ -11,7 +11,7 @@ from newtonnet.datasets import Split
 from newtonnet.nn import Population
 
 from .config import Config
-from .metrics import predicted_classes
+from .metrics import predicted_classes, scores
 from .record import FREQUENCIES, Outcome, Record
 from .run import CURVES, Run
 from .shape import predicted_homophily
@@ -21,7 +21,9 @@ def make_records(run: Run, ids: Sequence[str]) -> list[Record]:
     """Put the best states into the model and write down one record for each member."""
     run.whole.put(run.best)
     with torch.no_grad():
-        classes = predicted_classes(run.whole(run.inputs), run.all_targets)
+        logits = run.whole(run.inputs)
+        accuracies = scores("accuracy", logits, run.all_targets)[2].tolist()
+        classes = predicted_classes(logits, run.all_targets)
         homophily = predicted_homophily(run.pairs, classes).tolist()
         points, values, response = _learned_filter(run.whole)
     seconds = (run.seconds + time.monotonic() - run.began) / len(run.configs)
@@ -39,6 +41,7 @@ def make_records(run: Run, ids: Sequence[str]) -> list[Record]:
             train=train,
             validation=validation,
             test=test if len(split.test) else None,
+            test_accuracy=accuracies[p] if tried and len(split.test) else None,
             homophily=homophily[p] if tried else None,
             points=points,
             values=tuple(values[:, p].tolist()),
@@ -60,6 +63,7 @@ def _learned_filter(model: Population) -> tuple[tuple[float, ...], Tensor, Tenso
     if both.ndim == 1:  # a fixed filter is the same for every member
         both = both[:, None].expand(-1, len(model.seeds))
     both = both.mean(dim=2) if both.ndim == 3 else both
+    both = torch.where(both.abs() < 1e-12 * both.abs().max(), 0, both)  # a value of 0 comes back as a rounding error
     return tuple(points.tolist()), both[: len(points)], both[len(points) :]
 
 

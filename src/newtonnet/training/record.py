@@ -34,6 +34,8 @@ class Outcome:
     train: float | None
     validation: float | None
     test: float | None
+    test_accuracy: float | None
+    """Accuracy on the test nodes whatever the metric is."""
     homophily: float | None
     """Learned h: share of edges whose ends are predicted alike, training labels put in."""
     points: tuple[float, ...]
@@ -82,10 +84,8 @@ class Record:
 def record_id(model: Population, graph: Graph, split: Split, config: Config) -> str:
     """Hash of everything that decides a run's result."""
     decisive = {k: v for k, v in asdict(config).items() if k != "history_interval"}
-    text = json.dumps(
-        [NUMERICS, str(model.dtype), model.name, model.options, decisive, graph.checksum, split.checksum],
-        sort_keys=True,
-    )
+    parts = [NUMERICS, str(model.dtype), model.name, model.options, decisive, graph.checksum, split.checksum]
+    text = json.dumps(_canonical(parts), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -99,6 +99,10 @@ class Summary:
     homophily: float | None
     points: tuple[float, ...]
     values: tuple[float, ...]
+    response: tuple[float, ...]
+    """The mean filter at :data:`FREQUENCIES`."""
+    accuracy: float
+    """Mean test accuracy, whatever the metric is."""
     failed: int
 
 
@@ -117,8 +121,21 @@ def summarise(records: Sequence[Record]) -> Summary:
         homophily=float(np.mean(learned)) if learned else None,
         points=done[0].points,
         values=tuple(float(v) for v in np.mean([outcome.values for outcome in done], axis=0)),
+        response=tuple(float(v) for v in np.mean([outcome.response for outcome in done], axis=0)),
+        accuracy=float(np.mean([outcome.test_accuracy or math.nan for outcome in done])),
         failed=len(records) - len(done),
     )
+
+
+def _canonical(value: Any) -> Any:
+    """Whole numbers as floats, so that 0 and 0.0 are one setting."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(value, Mapping):
+        return {key: _canonical(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_canonical(item) for item in value]
+    return value
 
 
 def _finite(value: Any) -> Any:

@@ -68,8 +68,8 @@ class Run:
         self.epoch = 0
         self.seconds = 0.0
         self.members = torch.arange(population, device=device)
-        self.model, self.adam = model.take(self.members), Adam(model, configs)
-        self.adam.model = self.model
+        self.model = model.take(self.members)
+        self.adam = Adam(self.model, configs)
         self.targets = self.all_targets
         self.best = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
         self.best_scores = torch.full((3, population), float("nan"), dtype=torch.float64)
@@ -128,8 +128,6 @@ class Run:
             return 0.0
         parameters = self.model.filter_parameters()
         if self.shared.penalises_raw:
-            if "values" not in parameters:
-                raise ValueError(f"variant 'code' penalises raw values, which {self.model.name!r} does not have")
             values = parameters["values"]
         else:
             values = self.model.filter.response(self.model.filter.points, parameters)

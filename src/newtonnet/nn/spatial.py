@@ -1,0 +1,171 @@
+"""Networks whose every layer is a linear map and a polynomial of the graph: GCN and ChebNet."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from newtonnet.graphs import Graph
+
+from .inputs import check_features, normalised_inputs
+from .layered import Layered, Linear, check_count, check_shape, multiply
+from .layers import FeatureMatrix, Inputs, dropout
+from .noise import Noise
+
+
+@dataclass(frozen=True)
+class GCNOptions:
+    """GCN's shape; the defaults are those of the GPRGNN and BernNet repositories."""
+
+    hidden: int = 64
+    """Width of the hidden layers."""
+    layers: int = 2
+    """Number of graph layers."""
+    dropout: float = 0.5
+    """Dropout on the hidden layers; the features have none, unlike in the original."""
+    batch_norm: bool = False
+    """Normalise the hidden layers before their ReLU."""
+
+
+@dataclass(frozen=True)
+class ChebNetOptions:
+    """ChebNet's shape; the defaults are those of the GPRGNN and BernNet repositories, which call it "K = 2"."""
+
+    hidden: int = 32
+    """Width of the hidden layers."""
+    layers: int = 2
+    """Number of graph layers."""
+    degree: int = 1
+    """Degree of the polynomials, one less than the ``K`` of PyG's layer."""
+    dropout: float = 0.5
+    """Dropout on the hidden layers; the features have none."""
+
+
+class GCN(Layered):
+    r"""Average over the neighbourhood and map, layer by layer.
+
+    .. math:: H^{l+1} = \mathrm{drop}(\mathrm{ReLU}(\tilde A H^l W_l + b_l)), \qquad Z = \tilde A H^{L-1} W_L + b_L
+
+    The bias is added after propagation, Glorot start, biases 0. With ``batch_norm`` the hidden layers are normalised
+    before their ReLU, as in the LINKX repository; they then have no bias, which the normalisation would take out again
+    (there it starts at 0, has gradient 0 and only gathers rounding). The paper also drops features and decays the first
+    layer only; the repositories that compare with GCN do neither, and nor do we.
+
+    Args:
+        graph: gives the numbers of features and classes.
+        options: the model's shape.
+        seeds: one for each member.
+        dtype: float32, or float64 for checks.
+
+    References:
+        Kipf, Welling, Semi-Supervised Classification with Graph Convolutional Networks, 2017, Eq. (9).
+    """
+
+    def __init__(self, graph: Graph, options: GCNOptions, seeds: Sequence[int], dtype: torch.dtype) -> None:
+        check_shape(options.hidden, options.layers, options.dropout)
+        widths = _widths(graph, options.hidden, options.layers)
+        super().__init__(
+            name="gcn",
+            options=asdict(options),
+            seeds=seeds,
+            linears=[
+                Linear(f"layer{i}", before, after, glorot=True, reads_matrix=i == 1)
+                for i, (before, after) in enumerate(pairwise(widths), 1)
+            ],
+            norms={f"norm{i}": width for i, width in enumerate(widths[1:-1], 1) if options.batch_norm},
+            dtype=dtype,
+        )
+        for i, width in enumerate(widths[1:], 1):
+            if i == options.layers or not options.batch_norm:
+                self._add_constant(f"bias{i}", width, 0.0, dtype)
+        self.layers, self.rate, self.features = options.layers, options.dropout, widths[0]
+        self.batch_norm = options.batch_norm
+
+    def prepare(self, graph: Graph, device: torch.device | str = "cpu") -> Inputs:
+        """The graph's features and its normalised adjacency with self-loops."""
+        check_features(graph, self.features)
+        return normalised_inputs(graph, self_loops=True, dtype=self.dtype, device=device)
+
+    def forward(self, inputs: Inputs, noise: Noise | None = None) -> Tensor:
+        """Logits of all nodes, shape ``(n, P, C)``."""
+        x: Tensor | FeatureMatrix = inputs.features
+        for i in range(1, self.layers):
+            hidden = multiply(inputs.operator, self._linear(f"layer{i}", x))
+            if self.batch_norm:
+                hidden = self._norm(f"norm{i}", hidden, training=noise is not None)
+            else:
+                hidden = hidden + self._get(f"bias{i}")
+            x = dropout(torch.relu(hidden), rate=self.rate, noise=noise, stream=i)
+        return multiply(inputs.operator, self._linear(f"layer{self.layers}", x)) + self._get(f"bias{self.layers}")
+
+
+class ChebNet(Layered):
+    r"""In every layer a polynomial of the Laplacian whose coefficients are matrices.
+
+    .. math:: H' = \sum_{k=0}^{K} T_k(L - I)\, H\, \Theta_k + b
+
+    Hidden layers have ReLU and dropout; the Laplacian has no self-loops and its largest eigenvalue is taken as 2.
+    Clenshaw's recurrence :math:`B_k = H\Theta_k + 2 (L - I) B_{k+1} - B_{k+2}` sums a layer at its output width, so
+    that no block is (K+1) times as wide as the input. Glorot start, biases 0.
+
+    ``degree`` is the true degree: PyG's ``K`` counts coefficients, and the repositories' "K = 2" is degree 1 in some
+    (GPRGNN, BernNet) and 2 in others (ChebNetII). The paper classifies whole graphs; this is the network for nodes
+    that Kipf and Welling compare with.
+
+    Args:
+        graph: gives the numbers of features and classes.
+        options: the model's shape.
+        seeds: one for each member.
+        dtype: float32, or float64 for checks.
+
+    References:
+        Defferrard, Bresson, Vandergheynst, Convolutional Neural Networks on Graphs with Fast Localized Spectral
+        Filtering, 2016, Eqs. (4) and (5).
+    """
+
+    def __init__(self, graph: Graph, options: ChebNetOptions, seeds: Sequence[int], dtype: torch.dtype) -> None:
+        check_shape(options.hidden, options.layers, options.dropout)
+        check_count("degree", options.degree)
+        widths = _widths(graph, options.hidden, options.layers)
+        super().__init__(
+            name="chebnet",
+            options=asdict(options),
+            seeds=seeds,
+            linears=[
+                Linear(f"layer{i}", before, after, maps=options.degree + 1, glorot=True, reads_matrix=i == 1)
+                for i, (before, after) in enumerate(pairwise(widths), 1)
+            ],
+            norms={},
+            dtype=dtype,
+        )
+        for i, width in enumerate(widths[1:], 1):
+            self._add_constant(f"bias{i}", width, 0.0, dtype)
+        self.layers, self.rate, self.features = options.layers, options.dropout, widths[0]
+        self.degree = options.degree
+
+    def prepare(self, graph: Graph, device: torch.device | str = "cpu") -> Inputs:
+        """The graph's features and its normalised adjacency."""
+        check_features(graph, self.features)
+        return normalised_inputs(graph, self_loops=False, dtype=self.dtype, device=device)
+
+    def forward(self, inputs: Inputs, noise: Noise | None = None) -> Tensor:
+        """Logits of all nodes, shape ``(n, P, C)``."""
+        x: Tensor | FeatureMatrix = inputs.features
+        for i in range(1, self.layers):
+            x = dropout(torch.relu(self._convolve(i, inputs, x)), rate=self.rate, noise=noise, stream=i)
+        return self._convolve(self.layers, inputs, x)
+
+    def _convolve(self, i: int, inputs: Inputs, x: Tensor | FeatureMatrix) -> Tensor:
+        terms = self._linear(f"layer{i}", x).chunk(self.degree + 1, dim=2)
+        after, now = torch.zeros_like(terms[-1]), terms[-1]
+        for k in range(self.degree - 1, -1, -1):
+            # L - I is minus the operator; the last step counts it once, the others twice.
+            after, now = now, terms[k] + multiply(inputs.operator, now, -2.0 if k else -1.0) - after
+        return now + self._get(f"bias{i}")
+
+
+def _widths(graph: Graph, hidden: int, layers: int) -> list[int]:
+    """Features, hidden widths, classes: what the layers connect."""
+    return [graph.features.shape[1], *[hidden] * (layers - 1), graph.classes]
