@@ -92,6 +92,67 @@ def test_a_data_root_that_is_not_there_is_one_line_and_code_2(tmp_path, capsys):
     assert "is not a folder" in capsys.readouterr().err
 
 
+def test_a_named_data_root_that_is_not_there_is_one_line_and_code_2(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("NEWTONNET_DATA", str(tmp_path / "nothing"))
+    assert run(app, ["datasets"]) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert "NEWTONNET_DATA" in output.err
+    assert output.err.count("\n") == 1
+
+
+def test_a_damaged_file_takes_only_its_own_data_set_off_the_list(root, capsys):
+    for folder, name in (
+        ("HeterophilousGraphDataset/minesweeper/raw", "minesweeper.npz"),
+        ("Platonov2023", "cornell.npz"),
+    ):
+        (root / folder).mkdir(parents=True)
+        (root / folder / name).write_bytes(b"not these bytes")  # a wrong checksum
+    broken = root / "HeterophilousGraphDataset/roman_empire/raw/roman_empire.npz"
+    broken.parent.mkdir(parents=True)
+    broken.write_bytes(b"<html>not found</html>")  # no known checksum, and not to be parsed
+    assert run(app, ["datasets", "--json", "--data-root", str(root)]) == 0
+    output = capsys.readouterr()
+    rows = {row["name"]: row for row in json.loads(output.out)}
+    damaged = ["minesweeper", "cornell-corrected", "roman-empire"]
+    assert [rows[name]["available"] for name in [*damaged, "questions"]] == [False, False, False, True]
+    assert rows["minesweeper"]["nodes"] is None
+    lines = output.err.splitlines()
+    assert len(lines) == 3
+    for name in damaged:
+        assert sum(line.startswith(f"newtonnet: {name} is not available: ") for line in lines) == 1
+    assert run(app, ["datasets", "--data-root", str(root)]) == 0
+    assert "questions" in capsys.readouterr().out
+
+
+def test_a_file_that_changed_since_its_first_load_is_told_in_one_line(root, capsys):
+    assert run(app, ["datasets", "questions", "--data-root", str(root)]) == 0
+    assert capsys.readouterr().err == ""
+    path = root / "HeterophilousGraphDataset/questions/raw/questions.npz"
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    np.savez(path, **{**arrays, "node_features": 2 * arrays["node_features"]})
+    assert run(app, ["datasets", "questions", "--data-root", str(root)]) == 0
+    output = capsys.readouterr()
+    assert output.err.count("\n") == 1
+    assert output.err.startswith("newtonnet: HeterophilousGraphDataset/questions/raw/questions.npz changed since")
+    assert "not those of the first load" in output.out
+    assert ", at first " in output.out
+
+
+def test_a_graph_from_the_cache_alone_says_so(root, monkeypatch, capsys):
+    monkeypatch.setenv("NEWTONNET_DATA", str(root))
+    assert run(app, ["datasets", "questions"]) == 0
+    assert "from the cache" not in capsys.readouterr().out
+    monkeypatch.delenv("NEWTONNET_DATA")
+    assert run(app, ["datasets", "questions"]) == 0
+    assert "parsed from them last" in capsys.readouterr().out
+    assert run(app, ["datasets", "questions", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["root"] is None
+    assert shown["files"][0]["status"] == "unverified"
+
+
 def test_the_page_of_all_data_sets_takes_no_name(tmp_path, capsys):
     assert run(app, ["datasets", "digits", "--table", str(tmp_path / "page.md")]) == 2
     assert "leave NAME out" in capsys.readouterr().err

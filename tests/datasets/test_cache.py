@@ -1,10 +1,11 @@
-from pathlib import Path
+import os
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from newtonnet.datasets.cache import cache_path, read_facts, read_graph, write_graph
+from newtonnet.datasets import DatasetNotFoundError, cache
+from newtonnet.datasets.cache import cache_path, parsed_paths, read_facts, read_graph, write_graph
 from newtonnet.datasets.raw_files import RawFile, cache_folder, data_roots
 from newtonnet.graphs import from_edges
 
@@ -71,6 +72,31 @@ def test_the_path_depends_on_files_and_direction():
     assert cache_path("x", [one], directed=False) == cache_path("x", [one], directed=False)
 
 
+def test_a_graph_of_another_format_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(cache, "FORMAT", cache.FORMAT - 1)
+    write_graph(tmp_path / "g.npz", from_edges([[0], [1]], np.eye(2)), NO_MASKS, {})
+    monkeypatch.undo()
+    assert read_graph(tmp_path / "g.npz") is None
+    assert read_facts(tmp_path / "g.npz") is None
+
+
+def test_the_graphs_of_one_name_are_found_the_last_one_first(own_cache):
+    files = [RawFile("a", digit * 64, "original") for digit in "012"]
+    paths = [cache_path("chameleon", [file], directed=False) for file in files]
+    others = [
+        cache_path("chameleon-filtered", files, directed=False),
+        cache_path("chameleon", files, directed=True),
+        own_cache / "graphs" / "chameleon-notes.npz",
+    ]
+    own_cache.joinpath("graphs").mkdir(parents=True)
+    for age, path in enumerate([*others, paths[1], paths[2], paths[0]]):
+        path.touch()
+        os.utime(path, (age, age))
+    assert parsed_paths("chameleon", directed=False) == [paths[0], paths[2], paths[1]]
+    assert parsed_paths("chameleon", directed=True) == [others[1]]
+    assert parsed_paths("cora", directed=False) == []
+
+
 @pytest.mark.parametrize(
     ("environment", "expected"),
     [
@@ -89,8 +115,17 @@ def test_the_cache_folder_follows_the_environment(environment, expected, monkeyp
 
 
 def test_a_given_data_root_goes_before_the_named_one_and_the_downloads_come_last(tmp_path, monkeypatch):
-    monkeypatch.setenv("NEWTONNET_DATA", "/named")
-    assert data_roots() == [Path("/named"), cache_folder() / "raw"]
+    named = tmp_path / "named"
+    named.mkdir()
+    monkeypatch.setenv("NEWTONNET_DATA", str(named))
+    assert data_roots() == [named, cache_folder() / "raw"]
     assert data_roots(tmp_path) == [tmp_path, cache_folder() / "raw"]
     monkeypatch.delenv("NEWTONNET_DATA")
     assert data_roots() == [cache_folder() / "raw"]
+
+
+def test_a_named_data_root_that_is_not_there_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("NEWTONNET_DATA", str(tmp_path / "gone"))
+    with pytest.raises(DatasetNotFoundError, match=r"NEWTONNET_DATA '.*gone' is not a folder"):
+        data_roots()
+    assert data_roots(tmp_path)[0] == tmp_path

@@ -9,9 +9,9 @@ import pytest
 
 from newtonnet.datasets import (
     CATALOGUE,
+    ChangedFileWarning,
     DatasetNotFoundError,
     check_split,
-    is_available,
     load,
     load_dataset,
     load_splits,
@@ -219,7 +219,83 @@ def test_other_raw_files_give_another_graph_and_not_the_cached_one(tmp_path, own
     small_npz(path, seed=0)
     first = load("questions", data_root=tmp_path)
     small_npz(path, seed=1)
-    assert load("questions", data_root=tmp_path).checksum != first.checksum
+    with pytest.warns(ChangedFileWarning):
+        assert load("questions", data_root=tmp_path).checksum != first.checksum
+
+
+def test_a_file_without_a_known_checksum_is_recorded_at_its_first_load_and_a_change_is_told(tmp_path, own_cache):
+    path = tmp_path / "HeterophilousGraphDataset/questions/raw/questions.npz"
+    small_npz(path, seed=0)
+    (first,) = load_dataset("questions", data_root=tmp_path).files
+    record = own_cache / "first-loads.txt"
+    assert record.read_text() == f"{first.sha256}  HeterophilousGraphDataset/questions/raw/questions.npz\n"
+    assert load_dataset("questions", data_root=tmp_path).files == (first,)
+    small_npz(path, seed=1)
+    with pytest.warns(ChangedFileWarning, match="changed since its first load") as caught:
+        (changed,) = load_dataset("questions", data_root=tmp_path).files
+    assert (changed.status, changed.first_sha256) == ("changed", first.sha256)
+    (message,) = (str(warning.message) for warning in caught)
+    assert first.sha256 in message
+    assert changed.sha256 in message
+    assert "\n" not in message
+    record.write_text("")  # the change is meant
+    (accepted,) = load_dataset("questions", data_root=tmp_path).files
+    assert accepted.status == "unverified"
+    assert changed.sha256 in record.read_text()
+
+
+def test_a_file_that_could_not_be_parsed_is_not_recorded(tmp_path, own_cache):
+    path = tmp_path / "HeterophilousGraphDataset/questions/raw/questions.npz"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"half a download")
+    with pytest.raises(ValueError, match="cannot be read"):
+        load("questions", data_root=tmp_path)
+    small_npz(path)
+    assert [file.status for file in load_dataset("questions", data_root=tmp_path).files] == ["unverified"]
+
+
+def test_the_first_loads_of_several_data_sets_are_all_kept(tmp_path, own_cache):
+    for name in ("questions", "amazon-ratings", "roman-empire"):
+        file = name.replace("-", "_")
+        small_npz(tmp_path / f"HeterophilousGraphDataset/{file}/raw/{file}.npz")
+        load(name, data_root=tmp_path)
+    assert len((own_cache / "first-loads.txt").read_text().splitlines()) == 3
+
+
+def test_files_with_a_known_checksum_are_not_recorded(data_root, own_cache):
+    load("texas", data_root=data_root)
+    assert not (own_cache / "first-loads.txt").exists()
+
+
+def test_a_graph_whose_raw_files_are_gone_is_the_one_that_was_parsed_last(tmp_path, own_cache, monkeypatch):
+    monkeypatch.setattr("newtonnet.datasets.catalogue.download", lambda *_, **__: pytest.fail("it downloads"))
+    small_npz(tmp_path / "a/HeterophilousGraphDataset/questions/raw/questions.npz", nodes=12)
+    small_npz(tmp_path / "b/HeterophilousGraphDataset/questions/raw/questions.npz", nodes=15)
+    monkeypatch.setenv("NEWTONNET_DATA", str(tmp_path / "a"))
+    load("questions")
+    monkeypatch.setenv("NEWTONNET_DATA", str(tmp_path / "b"))
+    with pytest.warns(ChangedFileWarning):
+        there = load_dataset("questions")
+    assert there.root == tmp_path / "b"
+    monkeypatch.delenv("NEWTONNET_DATA")
+    kept = load_dataset("questions")
+    assert kept.root is None
+    assert kept.graph.checksum == there.graph.checksum
+    assert kept.files == there.files
+    assert [split.checksum for split in kept.splits] == [split.checksum for split in there.splits]
+    assert summarise("questions").nodes == 15
+    assert not summarise("amazon-ratings").available
+
+
+def test_a_data_root_that_is_given_is_not_passed_over_for_the_cache(tmp_path, own_cache, monkeypatch):
+    small_npz(tmp_path / "a/HeterophilousGraphDataset/questions/raw/questions.npz")
+    load("questions", data_root=tmp_path / "a")
+    calls = []
+    monkeypatch.setattr("newtonnet.datasets.catalogue.download", lambda *_, **__: calls.append(1) or tmp_path / "a")
+    (tmp_path / "b").mkdir()
+    assert load_dataset("questions", data_root=tmp_path / "b").root == tmp_path / "a"
+    assert calls == [1]
+    assert not summarise("questions", data_root=tmp_path / "b").available
 
 
 def test_a_damaged_cache_is_made_anew(tmp_path, own_cache):
@@ -253,7 +329,7 @@ def test_a_missing_file_without_network_says_what_to_put_where(tmp_path, own_cac
     assert f"data.mat into {tmp_path / 'LINKXDataset/penn94/raw'}" in message
     assert "no network" in message
     assert "\n" not in message
-    assert not is_available("penn94", data_root=tmp_path)
+    assert not summarise("penn94", data_root=tmp_path).available
     assert not list(own_cache.rglob("data.mat"))
 
 

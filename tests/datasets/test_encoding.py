@@ -65,6 +65,45 @@ def test_lists_of_numbers_are_features():
     assert x.tolist() == [[1, 2], [3, 4]]
 
 
+@pytest.mark.parametrize(
+    "kind", [pa.list_(pa.int32()), pa.large_list(pa.float32()), pa.list_(pa.float64(), 2)], ids=str
+)
+def test_lists_of_any_kind_are_features(kind):
+    names, x = dense(pa.table({"v": pa.array([[1, 2], [3, 4]], kind)}))
+    assert names == ("v[0]", "v[1]")
+    assert x.tolist() == [[1, 2], [3, 4]]
+
+
+def test_lists_of_other_lengths_than_learned_name_the_row():
+    encoding = learn_encoding(pa.table({"v": [[1.0, 2.0], [3.0, 4.0]]}))
+    for rows in ([[1.0, 2.0], [1.0], [1.0, 2.0, 3.0]], [[1.0, 2.0], None, [3.0, 4.0]]):
+        with pytest.raises(ValueError, match="row 2 must hold 2 numbers in 'v'"):
+            encode(pa.table({"v": rows}), encoding)
+    with pytest.raises(ValueError, match="'v' must hold lists of 2 numbers, got double"):
+        encode(pa.table({"v": [1.0, 2.0]}), encoding)
+
+
+@pytest.mark.parametrize("unit", ["us", "ns"])
+def test_moments_finer_than_a_millisecond_are_counted_too(unit):
+    day = {"us": 86_400 * 10**6, "ns": 86_400 * 10**9}[unit]
+    _, x = dense(pa.table({"when": pa.array([1, day + 1, 3 * day + 1], pa.timestamp(unit))}), standardise=False)
+    np.testing.assert_allclose(x[:, 0], [0, 1, 3], atol=1e-6)
+
+
+def test_a_kind_of_time_that_is_no_number_is_refused():
+    spans = pa.array([(1, 2, 3), (4, 5, 6)], pa.month_day_nano_interval())
+    with pytest.raises(ValueError, match="column 'span' holds month_day_nano_interval, which cannot become numbers"):
+        learn_encoding(pa.table({"span": spans}))
+
+
+@pytest.mark.parametrize(
+    "gaps", [pa.nulls(3), pa.nulls(3, pa.string()), pa.nulls(3, pa.float64())], ids=lambda g: str(g.type)
+)
+def test_a_learned_number_without_any_value_is_missing(gaps):
+    encoding = learn_encoding(pa.table({"a": [1.0, None, 5.0]}))
+    assert encode(pa.table({"a": gaps}), encoding).tolist() == [[0, 1]] * 3
+
+
 def test_lists_of_different_lengths_are_refused():
     with pytest.raises(ValueError, match="'v' holds lists of different lengths"):
         learn_encoding(pa.table({"v": [[1.0, 2.0], [3.0]]}))

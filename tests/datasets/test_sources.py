@@ -54,6 +54,32 @@ def test_penn94_reads_its_file_and_linkxs_splits(tmp_path, own_cache):
     np.testing.assert_array_equal(dataset.splits[0].validation, known[10:15])
 
 
+def test_another_file_of_splits_beside_the_named_one_is_not_read(tmp_path, own_cache):
+    raw = tmp_path / "LINKXDataset" / "penn94" / "raw"
+    known = np.flatnonzero(facebook_mat(raw / "data.mat")[:, 1] > 0)
+    backup = [{"train": known[:3], "valid": known[3:6], "test": known[6:]}]
+    linkx_splits(raw / "backup-splits.npy", backup)  # sorts before the named one
+    assert load_dataset("penn94", data_root=tmp_path).splits == ()
+    named = [{"train": known[:10], "valid": known[10:15], "test": known[15:]}]
+    linkx_splits(raw / "fb100-Penn94-splits.npy", named)
+    dataset = load_dataset("penn94", data_root=tmp_path)
+    np.testing.assert_array_equal(dataset.splits[0].train, known[:10])
+    assert [file.path.rsplit("/", 1)[1] for file in dataset.files] == ["data.mat", "fb100-Penn94-splits.npy"]
+
+
+def test_twitch_gamer_reads_linkxs_splits(tmp_path, own_cache):
+    raw = tmp_path / "TwitchGamer" / "raw"
+    raw.mkdir(parents=True)
+    header = "views,mature,life_time,created_at,updated_at,numeric_id,dead_account,language,affiliate\n"
+    rows = [f"{i},{i % 2},{i},2016-02-1{i},2018-10-1{i},{i},{i % 2},{'EN' if i else 'FR'},{i % 2}\n" for i in range(4)]
+    (raw / "large_twitch_features.csv").write_text(header + "".join(rows))
+    (raw / "large_twitch_edges.csv").write_text("numeric_id_1,numeric_id_2\n0,2\n1,3\n")
+    splits = [{"train": np.array([0, 3]), "valid": np.array([1]), "test": np.array([2])}]
+    linkx_splits(raw / "twitch-gamer-splits.npy", splits)
+    (split,) = load_dataset("twitch-gamer", data_root=tmp_path).splits
+    assert (split.train.tolist(), split.validation.tolist(), split.test.tolist()) == ([0, 3], [1], [2])
+
+
 def test_one_hot_features_of_penn94s_shape_never_exist_densely(tmp_path, own_cache):
     nodes, features = 41554, 4814
     rng = np.random.default_rng(0)

@@ -52,7 +52,6 @@ def test_two_csv_files_make_a_graph(nodes, edges):
     assert graph.class_names == ("cat", "dog")
     assert graph.labels.tolist() == [0, 1, -1, 0]
     assert graph.pairs.tolist() == [[0, 1], [1, 2]]
-    assert graph.adjacency.data.tolist() == [1, 1, 1, 1]
 
 
 def test_columns_become_features_by_their_kind(nodes, edges):
@@ -70,8 +69,53 @@ def test_columns_become_features_by_their_kind(nodes, edges):
 
 
 def test_weights_are_read_and_the_larger_direction_counts(nodes, edges):
-    graph = load_tables(nodes, edges, label_column="label", weight_column="weight")
-    assert graph.adjacency.toarray()[:3, :3].tolist() == [[0, 2, 0], [2, 0, 0.5], [0, 0.5, 0]]
+    expected = [[0, 2, 0], [2, 0, 0.5], [0, 0.5, 0]]
+    for named in ("weight", None):  # the usual name needs no naming
+        graph = load_tables(nodes, edges, label_column="label", weight_column=named)
+        assert graph.adjacency.toarray()[:3, :3].tolist() == expected
+
+
+def test_without_a_column_of_weights_they_are_all_one(nodes, write):
+    graph = load_tables(nodes, write("e.csv", "source,target,cost\nann,bob,7\n"))
+    assert graph.adjacency.data.tolist() == [1, 1]
+
+
+def test_a_column_of_ends_is_no_column_of_weights(write):
+    graph = load_tables(write("n.csv", "id,x\n1,5\n2,6\n"), write("e.csv", "a,weight\n1,2\n"))
+    assert graph.adjacency.data.tolist() == [1, 1]
+
+
+def test_the_largest_of_many_weights_of_a_pair_counts(rng):
+    n, m = 30, 2000
+    ends, weights = rng.integers(0, n, (2, m)), rng.integers(0, 9, m) / 4
+    table = pa.table({"source": ends[0], "target": ends[1], "weight": weights})
+    rows = pa.table({"id": np.arange(n), "x": rng.normal(size=n)})
+    for directed in (False, True):
+        expected = np.zeros((n, n))
+        for a, b, w in zip(*ends, weights, strict=True):
+            if a != b:
+                expected[a, b] = max(expected[a, b], w)
+        if not directed:
+            expected = np.maximum(expected, expected.T)
+        graph = load_tables(rows, table, directed=directed)
+        np.testing.assert_array_equal(graph.adjacency.toarray(), expected)
+        assert graph.adjacency.has_canonical_format
+        assert (graph.adjacency.data > 0).all()
+
+
+def test_blanks_around_a_label_do_not_count(edges, write):
+    rows = "id,x,y\nann,1, cat\nbob,2,cat \ncy,3,   \ndee,4,dog\neve,5, NA \n"
+    graph = load_tables(write("n.csv", rows), edges, label_column="y")
+    assert graph.class_names == ("cat", "dog")
+    assert graph.labels.tolist() == [0, 0, -1, 1, -1]
+
+
+def test_a_learned_column_without_any_value_is_missing_everywhere(nodes, edges, write):
+    _, encoding = read_tables(nodes, edges, label_column="label")
+    rows = write("new.csv", "id,age,flag,colour\nann,,1,red\nbob,,0,blue\ncy,,,\ndee,,0,red\n")
+    graph, _ = read_tables(rows, edges, encoding=encoding)
+    x = graph.features.toarray() if sp.issparse(graph.features) else graph.features
+    assert x[:, :2].tolist() == [[0, 1]] * 4  # the mean, and the feature that says so
 
 
 def test_edges_stay_one_way_if_asked(nodes, edges):
@@ -210,7 +254,20 @@ def test_a_class_that_was_not_learned_is_refused(nodes, edges):
         ("\n\n", r"n\.csv must start with a header line"),
         ("id,x,y\n", r"n\.csv has no rows"),
         ("id,x,x,y\na,1,2,p\n", r"n\.csv has two columns 'x'"),
-        ("id,x,y\na,inf,p\nb,2,q\n", r"column 'x' holds an infinite number in row 1"),
+        ("id,x,y\na,1,p\n\nb,inf,q\n", r"line 4 of .*n\.csv holds an infinite number in column 'x'"),
+        ("id,x,y", r"n\.csv has no rows"),
+        ("id,x,y\n\n\n", r"n\.csv has no rows"),
+        ("id,x,y\n\na,1,p\n\n\nb,2,q\na,3,p\n", r"line 7 of .*n\.csv repeats the id 'a' of line 3"),
+        ('id,x,y\na,"1\n\n2",p\nb,2,q\nb,3,p\n', r"line 6 of .*n\.csv repeats the id 'b' of line 5"),
+        ('id,"x\nx",y\na,1,p\n,2,q\n', r"line 4 of .*n\.csv has no id in column 'id'"),
+        ("id,x,y\r\ra,1,p\rb,2\r", r"line 4 of .*n\.csv has 2 fields, but the header has 3: b,2"),
+        ('id,x,y\na,"1\n2",p\n\nb,2\n', r"line 5 of .*n\.csv has 2 fields"),
+        ('id,x,y\na,1,p\nb,2,"q\nc,3,p\n', r"line 3 of .*n\.csv opens a quotation mark that is never closed"),
+        ('id,x,y\n"a",1,p\n"b,2,q\nc,3,p\n', r"line 3 of .*n\.csv opens a quotation mark that is never closed"),
+        ("id,x,é\na,1,p\nb,2,q\n".encode("latin-1"), r"line 1 of .*n\.csv is not utf-8; name the file's encoding"),
+        ("id,x,y\na,1,p\nb,2,q\n".encode("utf-16"), r"n\.csv is utf-16 text, not utf-8; give text_encoding='utf-16'"),
+        ("id,x,y\na,1,p\nb,2,q\n".encode("utf-32"), r"n\.csv is utf-32 text, not utf-8"),
+        ("id,x,y\na,1,p\nb,2,q\n".encode("utf-16-le"), r"n\.csv holds zero bytes, so it is not utf-8 text"),
         ("id,x,y\na,1,p\nb,é,q\n".encode("latin-1"), r"line 3 of .*n\.csv is not utf-8; name the file's encoding"),
         ("id,x,y\nà,1,p\nb,2,q\n".encode("latin-1"), r"line 2 of .*n\.csv is not utf-8"),
         (b"PAR1 not really", r"n\.csv is not a Parquet file"),
@@ -230,7 +287,7 @@ def test_a_mistake_in_the_nodes_is_one_clear_line(rows, message, write):
         ("source,target,w\nz,b,1\n", r"line 2 of .*e\.csv names the unknown node 'z' in column 'source'"),
         ("source,target,w\na,,1\n", r"line 2 of .*e\.csv has no id in column 'target'"),
         ("source,target,w\na,b,1\nb,a,-1\n", r"line 3 of .*e\.csv has the weight -1"),
-        ("source,target,w\na,b,1\nb,a,\n", r"line 3 of .*e\.csv has the weight nan"),
+        ("source,target,w\na,b,1\nb,a,\n", r"line 3 of .*e\.csv has no weight"),
         ("source,target,w\na,b,heavy\n", r"column 'w' of .*e\.csv must hold numbers, got string"),
         ("source,target\na,b\n", r"e\.csv has no column 'w'; found: source, target"),
         ("source\na\n", r"e\.csv needs a column 'target'"),
@@ -254,6 +311,81 @@ def test_rows_of_parquet_are_counted_from_one(tmp_path):
     pq.write_table(pa.table({"id": [5, 6], "x": [1.0, 2.0]}), tmp_path / "n.parquet")
     with pytest.raises(ValueError, match=r"row 1 of .*e\.parquet names the unknown node 7 in column 'target'"):
         load_tables(tmp_path / "n.parquet", tmp_path / "e.parquet")
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "message"),
+    [
+        (
+            "id",
+            [1.0, 1.5, 3.0],
+            r"row 2 of the nodes has the id 1\.5 in column 'id'; ids must be whole numbers or text",
+        ),
+        ("id", [1.0, 2.0, float("inf")], "row 3 of the nodes has the id inf"),
+        ("id", [1.0, 1e300, 3.0], r"row 2 of the nodes has the id 1e\+300"),
+        ("id", [[1], [2], [3]], "column 'id' of the nodes holds list<.*>; ids must be whole numbers or text"),
+        ("y", [1.0, 2.0, float("inf")], "row 3 of the nodes has an infinite label in column 'y'"),
+        ("y", [[1], [2], [3]], "column 'y' holds list<.*>, which is neither text nor numbers"),
+        ("y", [{"a": 1}, {"a": 2}, {"a": 3}], "column 'y' holds struct<.*>, which is neither"),
+        ("x", [{"a": 1}, {"a": 2}, {"a": 3}], "column 'x' holds struct<.*>, which is neither text nor numbers"),
+        ("x", [b"\xff", b"a", b"b"], "column 'x' holds binary, which is neither"),
+        ("x", [["a"], ["b"], ["c"]], "column 'x' holds list<.*>; lists must be of numbers"),
+        ("x", [[1.0], [float("inf")], [2.0]], "row 2 of the nodes holds an infinite number in column 'x'"),
+        ("x", [[1.0, 2.0], [1.0, None], [2.0, 3.0]], "row 2 of the nodes lacks a number in column 'x'"),
+        ("x", [1.0, float("-inf"), 2.0], "row 2 of the nodes holds an infinite number in column 'x'"),
+    ],
+)
+def test_a_column_of_the_wrong_kind_is_one_clear_line(column, values, message):
+    columns = {"id": [1, 2, 3], "x": [1.5, 2.5, 4.5], "y": ["p", "q", "p"]}
+    with pytest.raises(ValueError, match=message) as caught:
+        load_tables(pa.table({**columns, column: values}), pa.table({"source": [1], "target": [2]}), label_column="y")
+    assert "\n" not in str(caught.value)
+
+
+def test_ends_of_the_wrong_kind_are_one_clear_line():
+    rows = pa.table({"id": [1, 2], "x": [1.5, 2.5]})
+    with pytest.raises(ValueError, match=r"column 'target' of the edges holds list<.*>; ids must be"):
+        load_tables(rows, pa.table({"source": [1], "target": [[2]]}))
+    with pytest.raises(ValueError, match=r"row 2 of the edges has the id 2\.5 in column 'target'"):
+        load_tables(rows, pa.table({"source": [1, 1], "target": [2.0, 2.5]}))
+
+
+def test_labels_beyond_whole_numbers_are_texts():
+    rows = pa.table({"id": [1, 2, 3], "x": [1.5, 2.5, 4.5], "y": [2.0, 1e300, None]})
+    graph = load_tables(rows, pa.table({"source": [1], "target": [2]}), label_column="y")
+    assert graph.class_names == ("2", "1e+300")
+    assert graph.labels.tolist() == [0, 1, -1]
+
+
+def test_unsigned_ids_beyond_the_signed_ones_are_kept():
+    ids = pa.array([1, 2**63 + 1], pa.uint64())
+    graph = load_tables(pa.table({"id": ids, "x": [1, 2]}), pa.table({"source": ids[:1], "target": ids[1:]}))
+    assert graph.node_names == ("1", str(2**63 + 1))
+    assert graph.edges == 1
+
+
+def test_utf_16_is_read_if_it_is_named(nodes, edges, write):
+    expected = load_tables(nodes, edges, label_column="label").checksum
+    rows, links = (write(f"{i}.csv", text.encode("utf-16")) for i, text in enumerate((NODES, EDGES)))
+    assert load_tables(rows, links, label_column="label", text_encoding="utf-16").checksum == expected
+    with pytest.raises(ValueError, match=r"links\.csv is not utf-16 text"):
+        load_tables(rows, edges, label_column="label", text_encoding="utf-16")
+
+
+def test_a_quotation_mark_inside_a_value_is_a_letter(edges, write):
+    rows = 'id,disk\nann,5" floppy\nbob,"3"" floppy"\ncy,none\ndee,none\n'
+    _, encoding = read_tables(write("n.csv", rows), edges)
+    assert encoding.feature_names == ('disk=3" floppy', 'disk=5" floppy', "disk=none")
+
+
+def test_edges_with_a_header_alone_are_no_edges(nodes, write):
+    assert load_tables(nodes, write("e.csv", "source,target")).edges == 0
+
+
+def test_a_line_that_cannot_be_told_is_given_as_a_row(edges, write):
+    long = "x" * 200_000  # beyond what Python's csv takes as one value
+    with pytest.raises(ValueError, match=r"row 3 of .*n\.csv repeats the id 'a' of line 2"):
+        load_tables(write("n.csv", f"id,x\na,1\nb,{long}\na,2\n"), edges)
 
 
 def test_a_missing_file_is_named(nodes, tmp_path):

@@ -96,6 +96,17 @@ def test_random_edges_between_unbalanced_classes_have_no_adjusted_homophily(shar
     assert measured.adjusted == pytest.approx(0, abs=0.03)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_chance_is_the_sum_of_squared_shares_of_the_degrees(seed):
+    graph = random_labelled_graph(seed)
+    measured = homophily(graph)
+    # Written out over arrows between labelled nodes: the chance that two random ends have one label.
+    coo = graph.adjacency.tocoo()
+    ends = [int(graph.labels[u]) for u, v in zip(coo.row, coo.col, strict=True) if min(graph.labels[[u, v]]) >= 0]
+    assert measured.chance == pytest.approx(sum((ends.count(k) / len(ends)) ** 2 for k in range(3)), abs=1e-12)
+    assert measured.adjusted == pytest.approx((measured.edge - measured.chance) / (1 - measured.chance), abs=1e-12)
+
+
 def test_other_labels_replace_the_graphs_own(two_cliques):
     assert homophily(two_cliques, np.arange(8) % 2).edge == pytest.approx(4 / 12)
 
@@ -115,7 +126,9 @@ def test_renaming_the_classes_changes_nothing():
 @pytest.mark.parametrize("labels", [[-1, -1, -1], [0, -1, 1]], ids=["no labels", "no edge between labelled nodes"])
 @pytest.mark.parametrize("measure", MEASURES)
 def test_measure_is_nan_where_no_edge_joins_two_labelled_nodes(measure, labels, path):
-    assert math.isnan(getattr(homophily(path, np.array(labels)), measure))
+    measured = homophily(path, np.array(labels))
+    assert math.isnan(getattr(measured, measure))
+    assert math.isnan(measured.chance)
 
 
 def test_one_class_alone_has_no_adjusted_homophily(path):

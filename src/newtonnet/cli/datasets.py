@@ -1,6 +1,8 @@
 """``newtonnet datasets``: what is available, and what one should know about a graph before training on it."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,8 +14,19 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from newtonnet.datasets import CATALOGUE, Dataset, Statistics, Summary, describe, load_dataset, summarise
+from newtonnet.datasets import (
+    CATALOGUE,
+    ChangedFileWarning,
+    Dataset,
+    Statistics,
+    Summary,
+    describe,
+    load_dataset,
+    summarise,
+)
 from newtonnet.datasets.comparison import comparison_page
+from newtonnet.datasets.raw_files import RawFile, data_roots
+from newtonnet.datasets.summary import absent
 from newtonnet.files import write_whole
 
 from .app import app, print_json, talk
@@ -37,7 +50,8 @@ def datasets_command(
     if table is not None and name is not None:
         raise typer.BadParameter("--table is about all data sets; leave NAME out")
     if name is not None:
-        dataset = load_dataset(name, data_root=data_root)
+        with _one_line_warnings():
+            dataset = load_dataset(name, data_root=data_root)
         statistics = describe(dataset.graph)
         if as_json:
             print_json(_as_object(dataset, statistics))
@@ -46,10 +60,11 @@ def datasets_command(
         return
     summaries = _summaries(data_root)
     if table is not None:
-        rows = [
-            (CATALOGUE[s.name], s, load_dataset(s.name, data_root=data_root).files if s.available else ())
-            for s in summaries
-        ]
+        with _one_line_warnings():
+            rows = [
+                (CATALOGUE[s.name], s, load_dataset(s.name, data_root=data_root).files if s.available else ())
+                for s in summaries
+            ]
         write_whole(table, comparison_page(rows))
         talk.print(f"wrote {table}")
     if as_json:
@@ -60,12 +75,32 @@ def datasets_command(
 
 
 def _summaries(data_root: Path | None) -> list[Summary]:
+    """Every data set; one that cannot be read is not available, and a line says why."""
+    data_roots(data_root)  # a folder that is not there is the caller's mistake, and not one of each data set
     found = []
-    with talk.status("looking") as status:
-        for name in CATALOGUE:
+    with _one_line_warnings(), talk.status("looking") as status:
+        for name, entry in CATALOGUE.items():
             status.update(f"looking at {name}")
-            found.append(summarise(name, data_root=data_root))
+            try:
+                found.append(summarise(name, data_root=data_root))
+            except (ValueError, OSError) as reason:
+                _remark(f"{name} is not available: {reason}")
+                found.append(absent(entry))
     return found
+
+
+@contextmanager
+def _one_line_warnings() -> Iterator[None]:
+    """Say each warning in a line of its own, without the place in the code that gave it."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ChangedFileWarning)
+        yield
+    for warning in caught:
+        _remark(str(warning.message))
+
+
+def _remark(text: str) -> None:
+    talk.print(f"newtonnet: {' '.join(text.split())}", soft_wrap=True, markup=False, highlight=False)
 
 
 def _list(summaries: Sequence[Summary]) -> Table:
@@ -147,11 +182,14 @@ def _provenance(dataset: Dataset) -> list[tuple[str, str]]:
         ("original", "checksums are those of the original files"),
         ("remade", "known remakes, not the original bytes"),
         ("unverified", "no checksum is known; recorded as"),
+        ("changed", "no checksum is known, and the bytes are not those of the first load"),
     ):
         files = [file for file in dataset.files if file.status == status]
         if files:
-            sums = "" if status == "original" else "".join(f"\n{Path(f.path).name} sha256 {f.sha256}" for f in files)
+            sums = "" if status == "original" else "".join(f"\n{_sum(file)}" for file in files)
             rows.append((f"{len(files)} file{'' if len(files) == 1 else 's'}", f"{status}: {meaning}{sums}"))
+    if dataset.files and dataset.root is None:
+        rows.append(("from the cache", "the files are not here now; this is the graph that was parsed from them last"))
     if dataset.splits:
         sizes = " / ".join(str(len(part)) for part in _parts(dataset))
         rows.append(("fixed splits", f"{len(dataset.splits)} of protocol {entry.fixed}, the first {sizes}"))
@@ -163,6 +201,11 @@ def _provenance(dataset: Dataset) -> list[tuple[str, str]]:
             ("published", f"{numbers} ({p.citation})" + (f"; {entry.differences}" if entry.differences else ""))
         )
     return rows
+
+
+def _sum(file: RawFile) -> str:
+    first = "" if file.first_sha256 is None else f", at first {file.first_sha256}"
+    return f"{Path(file.path).name} sha256 {file.sha256}{first}"
 
 
 def _parts(dataset: Dataset) -> tuple[Any, ...]:
@@ -210,6 +253,7 @@ def _as_object(dataset: Dataset, statistics: Statistics) -> dict[str, Any]:
         "published": None if entry.published is None else asdict(entry.published),
         "differences": entry.differences,
         "warnings": list(entry.warnings),
+        "root": None if dataset.root is None else str(dataset.root),
         "files": [asdict(file) for file in dataset.files],
         "fixed_splits": {"protocol": entry.fixed, "count": len(dataset.splits)} if dataset.splits else None,
     }

@@ -97,7 +97,8 @@ def train(
     loop = replace(
         setting.config, max_epochs=max_epochs, patience=patience or None, metric=metric or loaded.entry.metric
     )
-    setting = Setting(f"{setting.source}, changed" if changes else setting.source, setting.options, loop)
+    decisive = changes.keys() - {"history_interval"}
+    setting = Setting(f"{setting.source}, changed" if decisive else setting.source, setting.options, loop)
     if protocol == "fixed":
         chosen = load_splits(dataset, protocol, count=splits, data_root=data_root)
     else:

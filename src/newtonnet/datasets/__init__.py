@@ -1,9 +1,10 @@
 """Graphs and splits: the catalogue, own tables, generated graphs, and which nodes train, validate and test."""
 
-from .catalogue import Dataset, is_available, load, load_dataset, load_splits, summarise
+from .catalogue import Dataset, load, load_dataset, load_splits, summarise
 from .encoding import Encoding
 from .entries import CATALOGUE
 from .entry import Entry
+from .first_loads import ChangedFileWarning
 from .raw_files import DatasetNotFoundError
 from .splits import PAPER_SEED, PROTOCOLS, Split, check_split, make_splits, split_from_masks
 from .statistics import Statistics, describe
@@ -15,6 +16,7 @@ __all__ = [
     "CATALOGUE",
     "PAPER_SEED",
     "PROTOCOLS",
+    "ChangedFileWarning",
     "Dataset",
     "DatasetNotFoundError",
     "Encoding",
@@ -26,7 +28,6 @@ __all__ = [
     "csbm",
     "describe",
     "digits",
-    "is_available",
     "load",
     "load_dataset",
     "load_splits",

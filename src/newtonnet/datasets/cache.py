@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from newtonnet.graphs import Features, Graph
 
 from .raw_files import RawFile, cache_folder
 
-FORMAT = 1
+FORMAT = 2
 """Raised whenever a cached graph of an older release must not be used any more."""
 
 Masks = NDArray[np.uint8]
@@ -30,7 +31,20 @@ def cache_path(name: str, files: Sequence[RawFile], *, directed: bool) -> Path:
     """The file that holds this graph, made from exactly these raw files."""
     parts = [str(FORMAT), str(directed), *(f"{file.path} {file.sha256}" for file in files)]
     key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
-    return cache_folder() / "graphs" / f"{name}{'-as-stored' if directed else ''}-{key}.npz"
+    return cache_folder() / "graphs" / f"{_stem(name, directed=directed)}-{key}.npz"
+
+
+def parsed_paths(name: str, *, directed: bool) -> list[Path]:
+    """Every file that holds a graph of this name, made from whatever raw files, the last one first."""
+    stem = _stem(name, directed=directed)
+    found = (cache_folder() / "graphs").glob(f"{stem}-*.npz")
+    # A pattern alone would also find chameleon-filtered for chameleon.
+    own = [path for path in found if re.fullmatch("[0-9a-f]{16}", path.stem.removeprefix(f"{stem}-"))]
+    return sorted(own, key=lambda path: path.stat().st_mtime, reverse=True)
+
+
+def _stem(name: str, *, directed: bool) -> str:
+    return f"{name}-as-stored" if directed else name
 
 
 @contextmanager
@@ -66,6 +80,7 @@ def write_graph(path: Path, graph: Graph, masks: Masks, facts: Mapping[str, Any]
         "facts": np.frombuffer(json.dumps(dict(facts)).encode(), dtype=np.uint8),
         "names": np.frombuffer(json.dumps([graph.name, graph.class_names]).encode(), dtype=np.uint8),
         "directed": np.array(graph.directed),
+        "format": np.array(FORMAT),
     }
     with whole_file(path) as draft, draft.open("wb") as stream:
         np.savez(stream, allow_pickle=False, **arrays)
@@ -75,6 +90,8 @@ def read_graph(path: Path) -> tuple[Graph, Masks] | None:
     """A cached graph and its fixed splits; None if there is none or its file is damaged."""
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
+            if stored["format"] != FORMAT:
+                return None
             arrays = {key: stored[key] for key in stored.files}
         name, class_names = json.loads(arrays["names"].tobytes())
         graph = Graph(
@@ -95,7 +112,7 @@ def read_facts(path: Path) -> dict[str, Any] | None:
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
             facts: dict[str, Any] = json.loads(stored["facts"].tobytes())
-            return facts
+            return facts if stored["format"] == FORMAT else None
     except (FileNotFoundError, zipfile.BadZipFile, KeyError, EOFError, ValueError):
         return None
 

@@ -2,20 +2,22 @@
 
 import os
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from newtonnet.graphs import Graph
 
-from .cache import Masks, cache_path, locked, read_facts, read_graph
+from .cache import Masks, cache_path, locked, parsed_paths, read_facts, read_graph
 from .download import download
 from .entries import CATALOGUE
 from .entry import Entry
+from .first_loads import judge_by_first_load, record_first_load, warn_of_changes
 from .parse import parse_into
 from .raw_files import DatasetNotFoundError, RawFile, data_roots, download_root, find_root, inspect, present_files
 from .splits import PAPER_SEED, Split, make_splits
-from .summary import Summary, measure
+from .summary import Summary, absent, measure
 
 Directed = Literal["as-stored"] | None
 Root = str | os.PathLike[str] | None
@@ -23,12 +25,22 @@ Root = str | os.PathLike[str] | None
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A loaded data set: its row of the catalogue, the graph, the published splits and the files it came from."""
+    """A loaded data set.
+
+    Attributes:
+        entry: its row of the catalogue.
+        graph: the graph.
+        splits: the published ones.
+        files: the raw files it was parsed from.
+        root: the folder that holds those files; None for a graph that is generated, and for one whose raw files are
+            not here any more, so that it is the cached one that was parsed last.
+    """
 
     entry: Entry
     graph: Graph
     splits: tuple[Split, ...]
     files: tuple[RawFile, ...]
+    root: Path | None
 
 
 def load(name: str, *, data_root: Root = None, directed: Directed = None) -> Graph:
@@ -36,8 +48,9 @@ def load(name: str, *, data_root: Root = None, directed: Directed = None) -> Gra
 
     Args:
         name: a name of the catalogue, such as ``"cora"``.
-        data_root: a folder of raw files, which is only read; ``$NEWTONNET_DATA`` if not given. What neither holds is
-            downloaded into the cache folder.
+        data_root: a folder of raw files, which is only read; ``$NEWTONNET_DATA`` if not given. What it does not hold
+            is the graph of that name that was parsed last, if no folder was given and there is one, and is
+            downloaded into the cache folder otherwise.
         directed: ``"as-stored"`` keeps edges one-way and counts rows that are stored n times as weight n, which is what
             the paper's code does on some graphs.
 
@@ -48,25 +61,44 @@ def load(name: str, *, data_root: Root = None, directed: Directed = None) -> Gra
 
 
 def load_dataset(name: str, *, data_root: Root = None, directed: Directed = None) -> Dataset:
-    """A data set with its published splits and provenance; see :func:`load`."""
+    """A data set with its published splits and provenance; see :func:`load`.
+
+    The sums of raw files without a known checksum are recorded at their first load; if one of them has other bytes
+    later, it is used all the same, its status is ``changed``, and a ``ChangedFileWarning`` says so.
+    """
     if directed not in (None, "as-stored"):
         raise ValueError(f"directed must be None or 'as-stored', got {directed!r}")
     entry = find_entry(name)
     if entry.generate is not None:
-        return Dataset(entry, replace(entry.generate(), name=entry.name), (), ())
+        return Dataset(entry, replace(entry.generate(), name=entry.name), (), (), None)
     roots = data_roots(data_root)
     root = find_root(entry.files, roots)
+    if root is None and data_root is None and (kept := _last_parsed(entry, directed=directed is not None)):
+        return kept
     if root is None:
         with locked(download_root() / entry.name):
             root = find_root(entry.files, roots) or download(entry, wanted=roots[0])
-    files = inspect(root, present_files(entry, root))
+    files = judge_by_first_load(inspect(root, present_files(entry, root)))
     path = cache_path(entry.name, files, directed=directed is not None)
     cached = read_graph(path)
     if cached is None:
         with locked(path):
-            cached = read_graph(path) or parse_into(path, entry, root, directed=directed is not None)
+            cached = read_graph(path) or parse_into(path, entry, root, files, directed=directed is not None)
+    record_first_load(files)
+    warn_of_changes(files)
     graph, masks = cached
-    return Dataset(entry, graph, _fixed_splits(entry, masks), files)
+    return Dataset(entry, graph, _fixed_splits(entry, masks), files, root)
+
+
+def _last_parsed(entry: Entry, *, directed: bool) -> Dataset | None:
+    """The data set from the cache alone, with the provenance it was parsed with."""
+    for path in parsed_paths(entry.name, directed=directed):
+        cached, facts = read_graph(path), read_facts(path)
+        if cached is not None and facts is not None:
+            graph, masks = cached
+            files = tuple(RawFile(**file) for file in facts["files"])
+            return Dataset(entry, graph, _fixed_splits(entry, masks), files, None)
+    return None
 
 
 def load_splits(
@@ -98,22 +130,20 @@ def find_entry(name: str) -> Entry:
     return CATALOGUE[name]
 
 
-def is_available(name: str, *, data_root: Root = None) -> bool:
-    """Whether the data set can be loaded without a download."""
-    entry = find_entry(name)
-    return entry.generate is not None or find_root(entry.files, data_roots(data_root)) is not None
-
-
 def summarise(name: str, *, data_root: Root = None) -> Summary:
     """The line of one data set in a list; nothing is downloaded, and the graph itself is read once only."""
     entry = find_entry(name)
     if entry.generate is None:
         root = find_root(entry.files, data_roots(data_root))
-        if root is None:
-            return Summary(entry.name, False, None, None, None, None, None, entry.metric)
-        facts = read_facts(cache_path(entry.name, inspect(root, present_files(entry, root)), directed=False))
+        if root is not None:
+            paths = [cache_path(entry.name, inspect(root, present_files(entry, root)), directed=False)]
+        else:
+            paths = parsed_paths(entry.name, directed=False) if data_root is None else []
+        facts = next((facts for path in paths if (facts := read_facts(path)) is not None), None)
         if facts is not None:
-            return Summary(**facts)
+            return Summary(**facts["summary"])
+        if root is None:
+            return absent(entry)
     return measure(entry, load(name, data_root=data_root))
 
 

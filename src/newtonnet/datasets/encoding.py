@@ -1,7 +1,7 @@
 """Columns of a table as numbers: learned from one table, kept as plain data, applied to that table or another."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -18,6 +18,14 @@ MOST_CATEGORIES = 1000
 """A text column with more different values than this is a name or a sentence, not a category."""
 
 Kind = Literal["binary", "number", "category", "vector"]
+
+Where = Callable[[int], str]
+"""What a message calls the row of this index."""
+
+
+def row_number(index: int) -> str:
+    """A row by its number, counted from 1."""
+    return f"row {index + 1}"
 
 
 @dataclass(frozen=True)
@@ -65,46 +73,62 @@ class Encoding:
         return Encoding(tuple(Column(**{**row, "categories": tuple(row["categories"])}) for row in json.loads(text)))
 
 
-def learn_encoding(table: pa.Table, *, standardise: bool = True, categorical: Sequence[str] = ()) -> Encoding:
+def learn_encoding(
+    table: pa.Table, *, standardise: bool = True, categorical: Sequence[str] = (), where: Where = row_number
+) -> Encoding:
     """Decide for every column how it becomes features; columns without any value, or with one only, are left out.
 
     Args:
         table: the feature columns.
         standardise: subtract the mean of numbers and divide by their deviation; kept as they are otherwise.
         categorical: columns of numbers to be taken as categories.
+        where: what a message calls a row.
     """
     learned = (
-        _learn(name, table[name], standardise=standardise, categorical=name in categorical)
+        _learn(name, table[name], where, standardise=standardise, categorical=name in categorical)
         for name in table.column_names
     )
     return Encoding(tuple(column for column in learned if column is not None))
 
 
-def encode(table: pa.Table, encoding: Encoding) -> NDArray[np.float32] | sp.csr_array:
+def encode(table: pa.Table, encoding: Encoding, *, where: Where = row_number) -> NDArray[np.float32] | sp.csr_array:
     """Features of every row, shape ``(n, F)``, CSR as soon as any column is a category."""
     if not encoding.columns:
         return sp.csr_array(sp.eye_array(table.num_rows, format="csr", dtype=np.float32))
     lacking = [column.name for column in encoding.columns if column.name not in table.column_names]
     if lacking:
         raise ValueError(f"the nodes have no column {lacking[0]!r}; found: {', '.join(table.column_names)}")
-    blocks = [_encode(table[column.name], column) for column in encoding.columns]
+    blocks = [_encode(table[column.name], column, where) for column in encoding.columns]
     if all(isinstance(block, np.ndarray) for block in blocks):
         return np.concatenate(blocks, axis=1)
     return sp.csr_array(sp.hstack([sp.csr_array(block) for block in blocks], format="csr"))
 
 
-def as_text(values: pa.ChunkedArray) -> pa.ChunkedArray:
+def as_text(values: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     """Values as text; texts that stand for a missing value become null, and 1.0 is written as 1."""
     kind = values.type
-    if pa.types.is_dictionary(kind):
-        values = values.cast(kind.value_type)
-        kind = values.type
-    if pa.types.is_floating(kind):
-        values = pc.if_else(pc.is_nan(values), pa.scalar(None, kind), values)
-        if pc.all(pc.equal(values, pc.round(values))).as_py() is not False:
-            values = values.cast(pa.int64())
-    text = values.cast(pa.string())
+    try:
+        if pa.types.is_dictionary(kind):
+            values = values.cast(kind.value_type)
+        if pa.types.is_floating(values.type):
+            values = values.cast(pa.float64())
+            values = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
+            if _all_whole(values):
+                values = values.cast(pa.int64())
+        return without_missing(values.cast(pa.string()))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
+        raise ValueError(f"column {name!r} holds {kind}, which is neither text nor numbers") from reason
+
+
+def without_missing(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The same texts; those that stand for a missing value become null."""
     return pc.if_else(pc.is_in(text, value_set=pa.array(MISSING)), pa.scalar(None, pa.string()), text)
+
+
+def _all_whole(numbers: pa.ChunkedArray) -> bool:
+    """Whether a 64-bit whole number holds each of them."""
+    small = pc.less(pc.abs(numbers), 2.0**63)
+    return pc.all(pc.and_(small, pc.equal(numbers, pc.round(numbers)))).as_py() is not False
 
 
 def _names(column: Column) -> list[str]:
@@ -117,23 +141,23 @@ def _names(column: Column) -> list[str]:
     return names + ([f"{column.name} missing"] if column.missing else [])
 
 
-def _learn(name: str, values: pa.ChunkedArray, *, standardise: bool, categorical: bool) -> Column | None:
-    if pa.types.is_list(values.type) or pa.types.is_fixed_size_list(values.type):
+def _learn(name: str, values: pa.ChunkedArray, where: Where, *, standardise: bool, categorical: bool) -> Column | None:
+    if _is_list(values.type):
+        if not _is_number(values.type.value_type):
+            raise ValueError(f"column {name!r} holds {values.type}; lists must be of numbers")
         widths = pc.unique(pc.list_value_length(values))
         if len(widths) != 1 or not widths[0].as_py():
             raise ValueError(f"column {name!r} holds lists of different lengths or missing ones; all must be alike")
         return Column(name, "vector", width=widths[0].as_py())
     if categorical or not _is_number(values.type):
-        return _learn_category(name, as_text(values))
-    numbers = _to_numbers(values, name)
+        return _learn_category(name, as_text(values, name))
+    numbers = _to_numbers(values, name, where)
     known = numbers[~np.isnan(numbers)]
     lacks = len(known) < len(numbers)
     if not len(known):
         return None
     if np.isin(known, (0.0, 1.0)).all():
         return Column(name, "binary", missing=lacks) if lacks or known.min() < known.max() else None
-    if not np.isfinite(known).all():
-        raise ValueError(f"column {name!r} holds an infinite number in row {_first(np.isinf(numbers)) + 1}")
     if known.min() == known.max() and not lacks:
         return None
     if not standardise:
@@ -154,18 +178,29 @@ def _learn_category(name: str, text: pa.ChunkedArray) -> Column | None:
     return Column(name, "category", categories=tuple(categories), missing=lacks)
 
 
-def _encode(values: pa.ChunkedArray, column: Column) -> Any:
+def _encode(values: pa.ChunkedArray, column: Column, where: Where) -> Any:
     if column.kind == "category":
-        return _encode_category(as_text(values), column)
+        return _encode_category(as_text(values, column.name), column)
     if column.kind == "vector":
-        flat = pc.list_flatten(values).to_numpy()
-        if len(flat) != column.width * len(values):
-            raise ValueError(f"column {column.name!r} must hold {column.width} numbers in every row")
-        return flat.reshape(len(values), column.width).astype(np.float32)
-    numbers = _to_numbers(values, column.name)
+        return _encode_vector(values, column, where)
+    numbers = _to_numbers(values, column.name, where)
     gaps = np.isnan(numbers)
     filled = np.where(gaps, 0.0, (numbers - column.mean) / column.scale).astype(np.float32)
     return np.stack([filled, gaps.astype(np.float32)], axis=1) if column.missing else filled[:, None]
+
+
+def _encode_vector(values: pa.ChunkedArray, column: Column, where: Where) -> NDArray[np.float32]:
+    if not _is_list(values.type) or not _is_number(values.type.value_type):
+        raise ValueError(f"column {column.name!r} must hold lists of {column.width} numbers, got {values.type}")
+    lengths = pc.fill_null(pc.list_value_length(values), -1).to_numpy()
+    if (lengths != column.width).any():
+        raise ValueError(
+            f"{where(_first(lengths != column.width))} must hold {column.width} numbers in {column.name!r}"
+        )
+    flat = _to_numbers(pc.list_flatten(values), column.name, lambda index: where(index // column.width))
+    if np.isnan(flat).any():
+        raise ValueError(f"{where(_first(np.isnan(flat)) // column.width)} lacks a number in column {column.name!r}")
+    return flat.reshape(len(values), column.width).astype(np.float32)
 
 
 def _encode_category(text: pa.ChunkedArray, column: Column) -> sp.csr_array:
@@ -186,17 +221,29 @@ def _is_number(kind: pa.DataType) -> bool:
     return any(test(kind) for test in tests)
 
 
-def _to_numbers(values: pa.ChunkedArray, name: str) -> NDArray[np.float64]:
-    """Numbers with NaN for missing; moments are counted in days."""
-    kind = values.type
+def _is_list(kind: pa.DataType) -> bool:
+    return any(test(kind) for test in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list))
+
+
+def _to_numbers(values: pa.ChunkedArray, name: str, where: Where) -> NDArray[np.float64]:
+    """Numbers with NaN for missing, none of them infinite; moments are counted in days."""
+    kind, days = values.type, 1
+    if values.null_count == len(values):  # whatever their type, which a CSV file without values cannot tell
+        return np.full(len(values), np.nan)
     if not _is_number(kind):
         raise ValueError(f"column {name!r} must hold numbers, got {kind}")
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        numbers: NDArray[np.float64] = values.cast(pa.timestamp("ms")).cast(pa.int64()).cast(pa.float64()).to_numpy()
-        return numbers / 86_400_000
-    if pa.types.is_temporal(kind):
-        values = values.cast(pa.int64()) if not pa.types.is_time32(kind) else values.cast(pa.int32())
-    return np.asarray(values.cast(pa.float64()).to_numpy(), dtype=np.float64)
+    try:
+        if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+            # Unsafe only in that it may cut what is finer than a millisecond.
+            values, days = values.cast(pa.timestamp("ms"), safe=False).cast(pa.int64()), 86_400_000
+        elif pa.types.is_temporal(kind):
+            values = values.cast(pa.int32() if pa.types.is_time32(kind) else pa.int64())
+        numbers = np.asarray(values.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64) / days
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
+        raise ValueError(f"column {name!r} holds {kind}, which cannot become numbers") from reason
+    if np.isinf(numbers).any():
+        raise ValueError(f"{where(_first(np.isinf(numbers)))} holds an infinite number in column {name!r}")
+    return numbers
 
 
 def _first(mask: NDArray[np.bool_]) -> int:

@@ -94,7 +94,7 @@ def _facebook(name: str, published: Published, warnings: tuple[str, ...] = ()) -
         options={"name": name},
         root="LINKXDataset",
         files=(f"{folder}/data.mat",),
-        optional=(f"{folder}/fb100-Penn94-splits.npy",) if name == "penn94" else (),
+        splits=f"{folder}/fb100-Penn94-splits.npy" if name == "penn94" else "",
         fixed="linkx" if name == "penn94" else "",
     )
 
@@ -228,7 +228,7 @@ _ROWS = (
         kind="TwitchGamer",
         root="TwitchGamer",
         files=tuple(f"TwitchGamer/raw/large_twitch_{table}.csv" for table in ("features", "edges")),
-        optional=("TwitchGamer/raw/twitch-gamer-splits.npy",),
+        splits="TwitchGamer/raw/twitch-gamer-splits.npy",
         fixed="linkx",
     ),
     Entry(
@@ -316,7 +316,7 @@ _ROWS = (
         about="arXiv papers on computer science, their citations and 40 subjects; word vectors as features",
         source="ogb.stanford.edu",
         licence="ODC-BY",
-        published=Published(169343, 1166243, 128, 40, 0.66, "documentation of the Open Graph Benchmark"),
+        published=Published(169343, 1166243, 128, 40, None, "documentation of the Open Graph Benchmark"),
         differences="1166243 are directed citations; mutual ones count once here",
         kind="OgbnArxiv",
         root="ogbn_arxiv",

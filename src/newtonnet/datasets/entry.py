@@ -40,7 +40,7 @@ class Entry:
         options: what that class takes beside its root.
         root: the class's root below the data root.
         files: raw files that must be there, below the data root.
-        optional: raw files that are used if they are there.
+        splits: the raw file of fixed splits, below the data root, that is used if it is there.
         fixed: the protocol of the published splits, if the files hold any.
         row_normalised: divide each node's features by their sum, as the paper's code does for this graph.
     """
@@ -58,6 +58,6 @@ class Entry:
     options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     root: str = ""
     files: tuple[str, ...] = ()
-    optional: tuple[str, ...] = ()
+    splits: str = ""
     fixed: str = ""
     row_normalised: bool = False

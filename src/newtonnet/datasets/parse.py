@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,26 +13,46 @@ from newtonnet.graphs import Graph, from_pyg
 
 from .cache import Masks, read_graph, scratch, write_graph
 from .entry import Entry
+from .raw_files import RawFile
 from .summary import measure
 
 if TYPE_CHECKING:  # slow to import, and only needed where raw files are parsed
     from torch_geometric.data import Data
 
 
-def parse_into(path: Path, entry: Entry, root: Path, *, directed: bool) -> tuple[Graph, Masks]:
-    """Parse raw files that have been checked, and cache the graph; what is returned is what was cached."""
+def parse_into(
+    path: Path, entry: Entry, root: Path, files: Sequence[RawFile], *, directed: bool
+) -> tuple[Graph, Masks]:
+    """Parse raw files that have been checked, and cache the graph; what is returned is what was cached.
+
+    Args:
+        path: where the graph is cached.
+        entry: the data set.
+        root: the folder that holds the raw files.
+        files: the raw files, which are kept as the graph's provenance; no other file is read.
+        directed: keep edges as they are stored.
+    """
     from .sources import read_source
 
+    splits = root / entry.splits if entry.splits in {file.path for file in files} else None
     with scratch() as work, contextlib.redirect_stderr(io.StringIO()):  # the classes announce each step
         try:
-            data = read_source(entry.kind, entry.options, root=root / entry.root, processed=work, check=lambda: None)
+            data = read_source(
+                entry.kind,
+                entry.options,
+                root=root / entry.root,
+                processed=work,
+                check=lambda: None,
+                splits=splits,
+            )
         except Exception as reason:
             raise ValueError(
                 f"data set {entry.name!r}: the raw files in {root / Path(entry.files[0]).parent} cannot be read "
                 f"({type(reason).__name__}: {' '.join(str(reason).split())})"
             ) from reason
     graph = _graph(entry, data, directed=directed)
-    write_graph(path, graph, _masks(data), asdict(measure(entry, graph)))
+    facts = {"summary": asdict(measure(entry, graph)), "files": [asdict(file) for file in files]}
+    write_graph(path, graph, _masks(data), facts)
     stored = read_graph(path)
     if stored is None:
         raise OSError(f"the cached graph {path} cannot be read back; is the disk full?")

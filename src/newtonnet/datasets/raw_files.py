@@ -11,7 +11,8 @@ from typing import Literal
 
 from .entry import Entry
 
-Status = Literal["original", "remade", "unverified"]
+Status = Literal["original", "remade", "unverified", "changed"]
+"""``unverified``: no sum is known; ``changed``: that, and its bytes are not those of the first load."""
 
 
 class DatasetNotFoundError(ValueError):
@@ -24,11 +25,19 @@ class ChecksumError(ValueError):
 
 @dataclass(frozen=True)
 class RawFile:
-    """One raw file as it was found: its path below the data root, its sha256 and what is known of that."""
+    """One raw file as it was found.
+
+    Attributes:
+        path: below the data root.
+        sha256: of its bytes.
+        status: what is known of that sum.
+        first_sha256: the sum at the first load, of a file that changed since.
+    """
 
     path: str
     sha256: str
     status: Status
+    first_sha256: str | None = None
 
 
 def cache_folder() -> Path:
@@ -53,13 +62,13 @@ def data_roots(data_root: str | os.PathLike[str] | None = None) -> list[Path]:
 
     The given folder is only ever read.
     """
-    if data_root is not None:
-        given = Path(data_root).expanduser()
-        if not given.is_dir():
-            raise DatasetNotFoundError(f"the data root {str(given)!r} is not a folder; name one that holds raw files")
-        return [given, download_root()]
-    named = os.environ.get("NEWTONNET_DATA")
-    return [*([Path(named).expanduser()] if named else []), download_root()]
+    named = os.environ.get("NEWTONNET_DATA") if data_root is None else data_root
+    if not named:
+        return [download_root()]
+    given, what = Path(named).expanduser(), "NEWTONNET_DATA" if data_root is None else "the data root"
+    if not given.is_dir():
+        raise DatasetNotFoundError(f"{what} {str(given)!r} is not a folder; name one that holds raw files")
+    return [given, download_root()]
 
 
 def find_root(paths: Sequence[str], roots: Sequence[Path]) -> Path | None:
@@ -68,8 +77,8 @@ def find_root(paths: Sequence[str], roots: Sequence[Path]) -> Path | None:
 
 
 def present_files(entry: Entry, root: Path) -> tuple[str, ...]:
-    """The raw files that are used: those that must be there, and the optional ones that are."""
-    return (*entry.files, *(path for path in entry.optional if (root / path).is_file()))
+    """The raw files that are used: those that must be there, and the fixed splits if they are."""
+    return (*entry.files, *([entry.splits] if entry.splits and (root / entry.splits).is_file() else []))
 
 
 def inspect(root: Path, paths: Sequence[str]) -> tuple[RawFile, ...]:

@@ -1,29 +1,38 @@
 """Tables from CSV and Parquet files, with a name for every row that a message may have to point at."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as paparquet
 
+from .csv_text import check_quotes, check_text, line_of_row, read_head
 from .encoding import MISSING
 
 
 @dataclass(frozen=True)
 class NamedTable:
-    """A table and what it is called in messages; rows of a CSV file are counted as its lines are."""
+    """A table and what it is called in messages.
+
+    Attributes:
+        table: the rows.
+        name: of the table in messages.
+        line: the line of the file where a row starts, None where it cannot be told; for CSV files only.
+    """
 
     table: pa.Table
     name: str
-    unit: Literal["line", "row"]
+    line: Callable[[int], int | None] | None = None
 
     def row(self, index: int) -> str:
-        """Where row ``index`` stands."""
-        return f"line {index + 2} of {self.name}" if self.unit == "line" else f"row {index + 1} of {self.name}"
+        """Where row ``index`` stands: its line in a CSV file, else its number."""
+        line = None if self.line is None else self.line(index)
+        return f"row {index + 1} of {self.name}" if line is None else f"line {line} of {self.name}"
 
     def column(self, wanted: str | None, usual: str, position: int) -> str:
         """The column that was named, else the usual one, else the one in its place."""
@@ -52,11 +61,11 @@ def read_table(
         label: the column of labels, if there is one.
     """
     if isinstance(source, pa.Table):
-        found = NamedTable(source, f"the {what}", "row")
+        found = NamedTable(source, f"the {what}")
     elif isinstance(source, str | PathLike):
         found = _read_file(Path(source), text_encoding, ids, label)
     elif hasattr(source, "columns") and hasattr(source, "iloc"):
-        found = NamedTable(pa.Table.from_pandas(source, preserve_index=False), f"the {what}", "row")
+        found = NamedTable(_from_pandas(source, what), f"the {what}")
     else:
         raise TypeError(f"the {what} must be a path, a pyarrow table or a pandas frame, got {type(source).__name__}")
     names = found.table.column_names
@@ -68,6 +77,13 @@ def read_table(
     return found
 
 
+def _from_pandas(frame: Any, what: str) -> pa.Table:
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except pa.ArrowException as reason:  # a column of several types
+        raise ValueError(f"the {what} cannot be read: {_one_line(reason)}") from reason
+
+
 def _read_file(path: Path, text_encoding: str, ids: Sequence[tuple[str, int]], label: str | None) -> NamedTable:
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
@@ -77,24 +93,20 @@ def _read_file(path: Path, text_encoding: str, ids: Sequence[tuple[str, int]], l
         magic = stream.read(4)
     if magic == b"PAR1" or path.suffix in (".parquet", ".pq"):
         try:
-            return NamedTable(paparquet.read_table(path), str(path), "row")
-        except pa.ArrowInvalid as reason:
-            raise ValueError(f"{path} is not a Parquet file ({' '.join(str(reason).split())})") from reason
-    return NamedTable(_read_csv(path, text_encoding, ids, label), str(path), "line")
+            return NamedTable(paparquet.read_table(path), str(path))
+        except (pa.ArrowException, OSError) as reason:
+            raise ValueError(f"{path} is not a Parquet file ({_one_line(reason)})") from reason
+    return _read_csv(path, text_encoding, ids, label)
 
 
-def _read_csv(path: Path, text_encoding: str, ids: Sequence[tuple[str, int]], label: str | None) -> pa.Table:
+def _read_csv(path: Path, text_encoding: str, ids: Sequence[tuple[str, int]], label: str | None) -> NamedTable:
     """Ids and labels are read as text, whatever they look like; the types of all other columns are inferred."""
-    try:
-        with pa.input_stream(str(path), compression="detect") as stream:
-            head = stream.read(1 << 16).decode(text_encoding, errors="ignore").lstrip("\ufeff").splitlines()
-    except LookupError as reason:
-        raise ValueError(f"unknown text encoding {text_encoding!r}; try utf-8 or latin-1") from reason
-    if not head or not head[0].strip():
-        raise ValueError(f"{path} must start with a header line, but its first line is blank")
-    delimiter = max(",;\t", key=head[0].count)
-    header = [field.strip().strip('"') for field in head[0].split(delimiter)]
-    as_is = {name if name in header else header[min(place, len(header) - 1)] for name, place in ids} | {label or ""}
+    head = read_head(path, text_encoding)
+    names = head.columns
+    line = partial(line_of_row, path, text_encoding, head.delimiter)
+    if head.alone:
+        return NamedTable(pa.Table.from_arrays([pa.nulls(0)] * len(names), names=list(names)), str(path), line)
+    as_is = {name if name in names else names[min(place, len(names) - 1)] for name, place in ids} | {label or ""}
     broken: list[Any] = []
 
     def note(row: Any) -> str:
@@ -106,35 +118,30 @@ def _read_csv(path: Path, text_encoding: str, ids: Sequence[tuple[str, int]], la
             path,
             # One thread: only then are broken rows numbered.
             read_options=pacsv.ReadOptions(encoding=text_encoding, use_threads=False),
-            parse_options=pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=note),
+            parse_options=pacsv.ParseOptions(
+                delimiter=head.delimiter, newlines_in_values=True, invalid_row_handler=note
+            ),
             convert_options=pacsv.ConvertOptions(
                 null_values=list(MISSING), column_types=dict.fromkeys(as_is - {""}, pa.string())
             ),
         )
     except (pa.ArrowInvalid, UnicodeError) as reason:
+        check_quotes(path, text_encoding, head.delimiter)
         if broken:
             row = broken[0]
-            number = f"line {row.number}" if row.number else "a line"
+            # pyarrow counts rows, the header being the first, and no blank lines.
+            where = None if row.number is None else line(row.number - 2)
             raise ValueError(
-                f"{number} of {path} has {row.actual_columns} fields, but the header has {row.expected_columns}: "
-                f"{row.text[:80]}"
+                f"{'a line' if where is None else f'line {where}'} of {path} has {row.actual_columns} fields, but the "
+                f"header has {row.expected_columns}: {_one_line(row.text)[:80]}"
             ) from reason
-        _check_text(path, text_encoding)
-        raise ValueError(f"{path} cannot be read: {' '.join(str(reason).split())}") from reason
-    if any(
-        pa.types.is_binary(field.type) for field in table.schema
-    ):  # what pyarrow makes of text that it cannot decode
-        _check_text(path, text_encoding)
-    return table
+        check_text(path, text_encoding)
+        raise ValueError(f"{path} cannot be read: {_one_line(reason)}") from reason
+    check_quotes(path, text_encoding, head.delimiter)
+    if any(pa.types.is_binary(field.type) for field in table.schema):  # what pyarrow makes of text it cannot decode
+        check_text(path, text_encoding)
+    return NamedTable(table, str(path), line)
 
 
-def _check_text(path: Path, text_encoding: str) -> None:
-    """Refuse a file that is not in this encoding, naming the first line that is not."""
-    with pa.input_stream(str(path), compression="detect") as stream:
-        for number, line in enumerate(stream.read().split(b"\n"), start=1):
-            try:
-                line.decode(text_encoding)
-            except UnicodeDecodeError:
-                raise ValueError(
-                    f"line {number} of {path} is not {text_encoding}; name the file's encoding, often latin-1"
-                ) from None
+def _one_line(what: object) -> str:
+    return " ".join(str(what).split())

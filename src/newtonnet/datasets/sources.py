@@ -24,7 +24,13 @@ from torch_geometric.datasets import (
 
 
 def read_source(
-    kind: str, options: Mapping[str, Any], *, root: Path, processed: Path, check: Callable[[], None]
+    kind: str,
+    options: Mapping[str, Any],
+    *,
+    root: Path,
+    processed: Path,
+    check: Callable[[], None],
+    splits: Path | None = None,
 ) -> Data:
     """The graph of one dataset class.
 
@@ -34,6 +40,7 @@ def read_source(
         root: the class's root; raw files that are not there are downloaded into it.
         processed: where the class may leave its processed file, instead of beside the raw ones.
         check: called when the raw files are complete and before any of them is parsed.
+        splits: the file of fixed splits that lies beside the raw ones, where there is one.
     """
     source = CLASSES[kind]
 
@@ -41,12 +48,15 @@ def read_source(
         check()
         source.process(self)
 
-    checked = type(source.__name__, (source,), {"process": process, "processed_dir": str(processed)})
+    given = {"process": process, "processed_dir": str(processed), "splits": splits}
+    checked = type(source.__name__, (source,), given)
     return checked(str(root), **options)[0]
 
 
 class SparseLINKX(LINKXDataset):  # type: ignore[misc]
     """LINKX's graphs; the one-hot features of the Facebook ones stay sparse, which saves 800 MB on Penn94."""
+
+    splits: Path | None = None
 
     @property
     def raw_file_names(self) -> list[str]:
@@ -70,7 +80,7 @@ class SparseLINKX(LINKXDataset):  # type: ignore[misc]
         edges = np.stack([adjacency.row, adjacency.col]).astype(np.int64)
         # The gender, 1 or 2, is the label; 0 means that it is not known.
         data = Data(x=x.coalesce(), edge_index=torch.from_numpy(edges), y=torch.from_numpy(info[:, 1] - 1))
-        return _with_splits(data, Path(self.raw_dir), len(info))
+        return _with_splits(data, self.splits)
 
 
 class Crocodile(WikipediaNetwork):  # type: ignore[misc]
@@ -112,6 +122,7 @@ class TwitchGamer(InMemoryDataset):  # type: ignore[misc]
 
     url = "https://snap.stanford.edu/data/twitch_gamers.zip"
     columns = ("views", "life_time", "created_at", "updated_at", "dead_account", "language", "affiliate")
+    splits: Path | None = None
 
     def __init__(self, root: str) -> None:
         super().__init__(root)
@@ -146,7 +157,7 @@ class TwitchGamer(InMemoryDataset):  # type: ignore[misc]
             edge_index=torch.from_numpy(edges.astype(np.int64)),
             y=torch.from_numpy(nodes["mature"].to_numpy()[order].astype(np.int64)),
         )
-        self.save([_with_splits(data, Path(self.raw_dir), len(order))], self.processed_paths[0])
+        self.save([_with_splits(data, self.splits)], self.processed_paths[0])
 
 
 def _numbers(column: pa.ChunkedArray, name: str) -> NDArray[np.float64]:
@@ -217,10 +228,9 @@ def _download_zip(url: str, folder: Path) -> None:
         top.rmdir()
 
 
-def _with_splits(data: Data, folder: Path, nodes: int) -> Data:
-    """Add LINKX's fixed splits as masks, if their file lies beside the data."""
-    found = sorted(folder.glob("*-splits.npy"))
-    return _with_masks(data, read_linkx_splits(found[0]), nodes) if found else data
+def _with_splits(data: Data, splits: Path | None) -> Data:
+    """Add LINKX's fixed splits as masks, if there is a file of them."""
+    return data if splits is None else _with_masks(data, read_linkx_splits(splits), data.num_nodes)
 
 
 def _with_masks(data: Data, splits: list[dict[str, NDArray[np.int64]]], nodes: int) -> Data:

@@ -25,6 +25,8 @@ class Split:
     index: int = 0
 
     def __post_init__(self) -> None:
+        for part in ("train", "validation", "test"):
+            object.__setattr__(self, part, np.asarray(getattr(self, part)))
         parts = {"train": self.train, "validation": self.validation, "test": self.test}
         for part, nodes in parts.items():
             if nodes.ndim != 1 or not np.issubdtype(nodes.dtype, np.integer):
@@ -57,8 +59,9 @@ def split_from_masks(
 def check_split(graph: Graph, split: Split) -> None:
     """Refuse a split that names nodes the graph does not have or whose class is unknown."""
     named = np.concatenate([split.train, split.validation, split.test])
-    if named.min() < 0 or named.max() >= graph.nodes:
-        raise ValueError(f"the split names node {named.max()}, but the nodes are 0..{graph.nodes - 1}")
+    outside = named[(named < 0) | (named >= graph.nodes)]
+    if len(outside):
+        raise ValueError(f"the split names node {outside[0]}, but the nodes are 0..{graph.nodes - 1}")
     unknown = named[graph.labels[named] < 0]
     if len(unknown):
         raise ValueError(f"the split names node {unknown[0]}, whose label is unknown; use labelled nodes only")

@@ -18,7 +18,7 @@ class Statistics:
         class_counts: labelled nodes of each class.
         homophily: all four measures, over edges with two labelled ends.
         uniform_pivot: 1/C, the homophily that the paper compares with.
-        adjusted_pivot: the homophily that chance gives with these classes, :math:`\sum_k (D_k / 2E)^2`.
+        adjusted_pivot: the homophily that chance gives with these classes, ``homophily.chance``.
         components: connected components; ``largest`` is the number of nodes of the largest.
         isolated: nodes without any edge.
         degrees: how many nodes have a degree from ``low`` to ``high``, as ``(low, high, count)``.
@@ -54,6 +54,7 @@ def describe(graph: Graph) -> Statistics:
     2
     """
     degree = np.diff(graph.adjacency.indptr)
+    agreement = homophily(graph)
     parts, membership = connected_components(graph.adjacency, directed=False)
     filled = (
         np.diff(graph.features.indptr)
@@ -68,9 +69,9 @@ def describe(graph: Graph) -> Statistics:
         labelled=len(graph.labelled),
         class_names=graph.class_names,
         class_counts=tuple(np.bincount(graph.labels[graph.labelled], minlength=graph.classes).tolist()),
-        homophily=homophily(graph),
+        homophily=agreement,
         uniform_pivot=1 / graph.classes if graph.classes else float("nan"),
-        adjusted_pivot=_adjusted_pivot(graph),
+        adjusted_pivot=agreement.chance,
         components=int(parts),
         largest=int(np.bincount(membership).max()),
         isolated=int((np.bincount(graph.pairs.ravel(), minlength=graph.nodes) == 0).sum()),
@@ -80,12 +81,6 @@ def describe(graph: Graph) -> Statistics:
         density=float(filled.sum() / (graph.nodes * graph.features.shape[1])),
         featureless=int((filled == 0).sum()),
     )
-
-
-def _adjusted_pivot(graph: Graph) -> float:
-    ends = graph.labels[graph.pairs]
-    degrees = np.bincount(ends[:, (ends >= 0).all(axis=0)].ravel(), minlength=1)
-    return float(((degrees / degrees.sum()) ** 2).sum()) if degrees.sum() else float("nan")
 
 
 def _histogram(degree: NDArray[np.integer]) -> tuple[tuple[int, int, int], ...]:

@@ -9,7 +9,7 @@ from .entry import Entry
 
 @dataclass(frozen=True)
 class Summary:
-    """What a list of data sets shows of one; None where its files are not there."""
+    """What a list of data sets shows of one; None where it is not available."""
 
     name: str
     available: bool
@@ -19,6 +19,11 @@ class Summary:
     classes: int | None
     homophily: float | None
     metric: str
+
+
+def absent(entry: Entry) -> Summary:
+    """The summary of a data set whose files are not there, or cannot be read."""
+    return Summary(entry.name, False, None, None, None, None, None, entry.metric)
 
 
 def measure(entry: Entry, graph: Graph) -> Summary:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from newtonnet.graphs import Graph, from_edges
 
-from .encoding import Encoding, as_text, encode, learn_encoding
+from .encoding import Encoding, as_text, encode, learn_encoding, without_missing
 from .readers import NamedTable, read_table
 
 if TYPE_CHECKING:
@@ -81,11 +81,12 @@ def read_tables(
     Args:
         nodes: one row for each node.
         edges: one row for each edge, naming two nodes.
-        label_column: column of the nodes that holds the class, blank where it is unknown; none if not given.
+        label_column: column of the nodes that holds the class, blank where it is unknown; none if not given. Blanks
+            around a label do not count.
         id_column: column of the nodes that names them; ``id``, or else the first.
         source_column: column of the edges for one end; ``source``, or else the first.
         target_column: column of the edges for the other end; ``target``, or else the second.
-        weight_column: column of the edges with weights of 0 or more; all 1 if not given.
+        weight_column: column of the edges with weights of 0 or more; ``weight`` if there is one, or else all are 1.
         ignore: columns of the nodes that are no features.
         categorical: columns of numbers that are codes of categories.
         standardise: give numbers mean 0 and deviation 1.
@@ -109,13 +110,17 @@ def read_tables(
     used = [c for c in rows.table.column_names if c not in (key, label_column, *ignore)]
     columns = rows.table.select(used)
     learned = (
-        learn_encoding(columns, standardise=standardise, categorical=categorical) if encoding is None else encoding
+        learn_encoding(columns, standardise=standardise, categorical=categorical, where=rows.row)
+        if encoding is None
+        else encoding
     )
-    features = encode(columns, learned)
-    ends = _ends(links, ids, source_column, target_column)
+    features = encode(columns, learned, where=rows.row)
+    source, target = _end_columns(links, source_column, target_column)
+    if weight_column is None and "weight" in set(links.table.column_names) - {source, target}:
+        weight_column = "weight"
     weights = None if weight_column is None else _weights(links, links.column(weight_column, "weight", 2))
     graph = from_edges(
-        ends,
+        _ends(links, ids, source, target),
         features,
         labels=labels,
         weights=weights,
@@ -129,7 +134,7 @@ def read_tables(
 
 def _ids(rows: NamedTable, key: str) -> pa.Array:
     """The nodes' ids, whole numbers or text, all different."""
-    ids = _plain_ids(rows.table[key])
+    ids = _plain_ids(rows, key)
     if ids.null_count:
         raise ValueError(f"{rows.row(_first(ids.is_null()))} has no id in column {key!r}; every node needs one")
     codes = ids.dictionary_encode().indices.to_numpy()
@@ -142,16 +147,36 @@ def _ids(rows: NamedTable, key: str) -> pa.Array:
     return ids
 
 
-def _plain_ids(values: pa.ChunkedArray) -> pa.Array:
-    ids = values.combine_chunks()
+def _plain_ids(rows: NamedTable, column: str) -> pa.Array:
+    ids = rows.table[column].combine_chunks()
     if pa.types.is_dictionary(ids.type):
         ids = ids.dictionary_decode()
-    if pa.types.is_floating(ids.type):  # whole numbers become floats where a column has gaps
-        ids = pc.if_else(pc.is_nan(ids), pa.scalar(None, ids.type), ids).cast(pa.int64())
-    if pa.types.is_integer(ids.type):
-        return ids.cast(pa.int64())
-    text = ids.cast(pa.string())
+    if pa.types.is_floating(ids.type):
+        ids = _whole_ids(ids.cast(pa.float64()), rows, column)
+    try:
+        if pa.types.is_integer(ids.type) and not _beyond_int64(ids):
+            return ids.cast(pa.int64())
+        text = ids.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
+        kind = f"column {column!r} of {rows.name} holds {ids.type}"
+        raise ValueError(f"{kind}; ids must be whole numbers or text") from reason
     return pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text)
+
+
+def _beyond_int64(ids: pa.Array) -> bool:
+    return pa.types.is_uint64(ids.type) and (pc.max(ids).as_py() or 0) >= 2**63
+
+
+def _whole_ids(ids: pa.Array, rows: NamedTable, column: str) -> pa.Array:
+    """Whole numbers again, which become floats where a column has gaps."""
+    numbers = ids.to_numpy(zero_copy_only=False)
+    broken = np.flatnonzero(~(np.isnan(numbers) | ((numbers == np.round(numbers)) & (np.abs(numbers) < 2.0**63))))
+    if len(broken):
+        index = int(broken[0])
+        raise ValueError(
+            f"{rows.row(index)} has the id {numbers[index]} in column {column!r}; ids must be whole numbers or text"
+        )
+    return pc.if_else(pc.is_nan(ids), pa.scalar(None, pa.float64()), ids).cast(pa.int64())
 
 
 def _labels(
@@ -159,7 +184,10 @@ def _labels(
 ) -> tuple[NDArray[np.int64] | None, list[str]]:
     if label_column is None:
         return None, list(class_names or [])
-    text = as_text(rows.table[rows.column(label_column, label_column, 0)]).combine_chunks()
+    values = rows.table[rows.column(label_column, label_column, 0)]
+    if pa.types.is_floating(values.type) and pc.any(pc.is_inf(values)).as_py():
+        raise ValueError(f"{rows.row(_first(pc.is_inf(values)))} has an infinite label in column {label_column!r}")
+    text = without_missing(pc.utf8_trim_whitespace(as_text(values, label_column))).combine_chunks()
     found = sorted((value for value in pc.unique(text).to_pylist() if value is not None), key=_natural)
     if class_names is None and len(found) < 2:
         what = f"only the class {found[0]!r}" if found else "no label at all"
@@ -183,19 +211,23 @@ def _natural(text: str) -> tuple[int, float, str]:
         return (1, 0.0, text)
 
 
-def _ends(links: NamedTable, ids: pa.Array, source_column: str | None, target_column: str | None) -> NDArray[np.int32]:
-    """Both ends of every edge as places among the ids, shape ``(2, E)``."""
+def _end_columns(links: NamedTable, source_column: str | None, target_column: str | None) -> tuple[str, str]:
     source = links.column(source_column, "source", 0)
     target = links.column(target_column, "target", 1)
     if source == target:
         raise ValueError(f"{links.name} needs two columns of ids; source and target are both {source!r}")
+    return source, target
+
+
+def _ends(links: NamedTable, ids: pa.Array, source: str, target: str) -> NDArray[np.int32]:
+    """Both ends of every edge as places among the ids, shape ``(2, E)``."""
     ends = np.empty((2, links.table.num_rows), dtype=np.int32)
     for side, column in enumerate((source, target)):
-        wanted = _plain_ids(links.table[column])
-        known = ids
-        if wanted.type != known.type:
-            wanted, known = wanted.cast(pa.string()), known.cast(pa.string())
-        places = pc.index_in(wanted, value_set=known)
+        wanted = _plain_ids(links, column)
+        there = ids
+        if wanted.type != there.type:
+            wanted, there = wanted.cast(pa.string()), there.cast(pa.string())
+        places = pc.index_in(wanted, value_set=there)
         if places.null_count:
             index = _first(places.is_null())
             unknown = wanted[index].as_py()
@@ -207,15 +239,17 @@ def _ends(links: NamedTable, ids: pa.Array, source_column: str | None, target_co
 
 def _weights(links: NamedTable, column: str) -> NDArray[np.float32]:
     values = links.table[column]
-    if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
+    numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    if not any(test(values.type) for test in numeric):
         raise ValueError(f"column {column!r} of {links.name} must hold numbers, got {values.type}")
-    weights = values.cast(pa.float32()).to_numpy()
+    with np.errstate(over="ignore"):
+        weights = values.cast(pa.float64(), safe=False).to_numpy().astype(np.float32)
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(bad):
-        raise ValueError(
-            f"{links.row(int(bad[0]))} has the weight {weights[bad[0]]}; weights must be finite and not negative"
-        )
-    return np.asarray(weights, dtype=np.float32)
+        index = int(bad[0])
+        found = "no weight" if values[index].as_py() is None else f"the weight {values[index].as_py()}"
+        raise ValueError(f"{links.row(index)} has {found}; weights must be finite and not negative")
+    return np.asarray(weights)
 
 
 def _first(mask: pa.Array) -> int:

@@ -233,8 +233,12 @@ def _adjacency(ends: NDArray[np.integer], weights: ArrayLike | None, n: int, *, 
 def _largest(
     source: NDArray[np.integer], target: NDArray[np.integer], weights: NDArray[np.float32], n: int
 ) -> sp.csr_array:
-    """Duplicates merged by their largest weight: sorted by weight last, the last of each pair is kept."""
-    order = np.lexsort((weights, target, source))
-    source, target, weights = source[order], target[order], weights[order]
-    last = np.append((source[1:] != source[:-1]) | (target[1:] != target[:-1]), True)
-    return sp.csr_array((weights[last], (source[last], target[last])), shape=(n, n))
+    """Duplicates merged by their largest weight: one sort of the pairs as numbers, then a maximum over each run."""
+    pairs = source.astype(np.int64) * n + target
+    order = np.argsort(pairs, kind="stable")
+    pairs = pairs[order]
+    first = np.flatnonzero(np.diff(pairs, prepend=-1))
+    largest = np.maximum.reduceat(weights[order], first) if len(first) else weights
+    pairs = pairs[first]
+    rows = np.searchsorted(pairs, np.arange(n + 1, dtype=np.int64) * n)
+    return sp.csr_array((largest, (pairs % n).astype(np.int32), rows), shape=(n, n))

@@ -10,16 +10,25 @@ from .graph import Graph
 
 @dataclass(frozen=True)
 class Homophily:
-    """Four ratios of one labelled graph; NaN where no edge joins two labelled nodes."""
+    r"""Four ratios of one labelled graph, and what chance gives; NaN where no edge joins two labelled nodes.
+
+    Attributes:
+        edge: share of edges that join equal labels.
+        node: the same, averaged over nodes.
+        class_insensitive: beyond each class's share of the nodes.
+        adjusted: 0 is chance, 1 is all.
+        chance: the share of equal labels that these class degrees give by chance, :math:`\sum_k (D_k / 2E)^2`.
+    """
 
     edge: float
     node: float
     class_insensitive: float
     adjusted: float
+    chance: float
 
 
 def homophily(graph: Graph, labels: NDArray[np.int64] | None = None) -> Homophily:
-    r"""All four measures at once.
+    r"""All four measures at once, and the chance level of the last.
 
     With :math:`h` the share of edges that join equal labels, :math:`h_v` the same over the edges of node :math:`v`,
     :math:`h_k` over those of class :math:`k`, :math:`n_k` its share of the labelled nodes and :math:`D_k` its degree:
@@ -47,7 +56,7 @@ def homophily(graph: Graph, labels: NDArray[np.int64] | None = None) -> Homophil
     ends = graph.pairs
     ends = ends[:, (y[ends] >= 0).all(axis=0)]
     if ends.shape[1] == 0:
-        return Homophily(*(float("nan"),) * 4)
+        return Homophily(*(float("nan"),) * 5)
     same = (y[ends[0]] == y[ends[1]]).astype(np.float64)
     classes = max(graph.classes, int(y.max()) + 1)
 
@@ -66,4 +75,5 @@ def homophily(graph: Graph, labels: NDArray[np.int64] | None = None) -> Homophil
         node=float((agreeing[degree > 0] / degree[degree > 0]).mean()),
         class_insensitive=float(np.maximum(class_ratio - class_share, 0).sum() / max(classes - 1, 1)),
         adjusted=(edge - chance) / (1 - chance) if chance < 1 else float("nan"),
+        chance=chance,
     )
