@@ -14,6 +14,7 @@ from newtonnet.nn import (
     GloGNNOptions,
     LinkxOptions,
     MixHopOptions,
+    NewtonStackOptions,
     Noise,
     TunedGCNOptions,
     build,
@@ -29,8 +30,10 @@ SMALL = {
     "linkx": LinkxOptions(hidden=4, adjacency_layers=2),
     "tuned-gcn": TunedGCNOptions(hidden=4, norm="layer", residual=True, jumping=True),
     "tuned-gcn with BatchNorm": TunedGCNOptions(hidden=4, norm="batch"),
+    "newton-stack": NewtonStackOptions(hidden=4, layers=3, norm="layer", per_channel=True),
+    "newton-stack with BatchNorm": NewtonStackOptions(hidden=4, layers=3),
 }
-NORMALISED = ("gcn with BatchNorm", "mixhop", "linkx", "tuned-gcn with BatchNorm")
+NORMALISED = ("gcn with BatchNorm", "mixhop", "linkx", "tuned-gcn with BatchNorm", "newton-stack with BatchNorm")
 PER_NODE = {"glognn++": "adjacency_weight", "linkx": "adjacency1_weight"}
 
 

@@ -127,12 +127,22 @@ def jacobiconv_reference(graph, options, w):
     return z
 
 
+def legendre_reference(graph, options, w):
+    """Bonnet's recurrence (k + 1) P_{k+1} = (2k + 1) z P_k - k P_{k-1} with z the normalised adjacency."""
+    adjacency, terms = normalised(graph), [encoded(graph, w)]
+    terms.append(adjacency @ terms[0])
+    for k in range(1, options.degree):
+        terms.append(((2 * k + 1) * adjacency @ terms[k] - k * terms[k - 1]) / (k + 1))
+    return sum(weight * term for weight, term in zip(w["filter_weights"], terms, strict=True))
+
+
 REFERENCES = [
     pytest.param("mlp", mlp_reference, {}, id="mlp"),
     pytest.param("appnp", appnp_reference, {"alpha": 0.2}, id="appnp"),
     pytest.param("gprgnn", gprgnn_reference, {}, id="gprgnn"),
     pytest.param("bernnet", bernnet_reference, {}, id="bernnet"),
     pytest.param("chebnetii", chebnetii_reference, {}, id="chebnetii"),
+    pytest.param("legendre", legendre_reference, {}, id="legendre"),
     pytest.param("jacobiconv", jacobiconv_reference, {"a": 0.5, "b": 1.5, "alpha": 1.5}, id="jacobiconv"),
     pytest.param(
         "jacobiconv", jacobiconv_reference, {"a": 2.0, "b": -0.25, "alpha": 0.5, "released": True}, id="released"
@@ -309,7 +319,7 @@ def test_gammas_raise_high_above_low_frequencies_when_heterophilous(name):
 
 @pytest.mark.parametrize("name", FIXED)
 def test_gammas_are_refused_without_a_learned_filter(name, graph):
-    with pytest.raises(ValueError, match="learns no spectral filter, so its gammas must be 0"):
+    with pytest.raises(ValueError, match="learns no spectral filter as its last step, so its gammas must be 0"):
         fit(build(name, graph), graph, make_splits(graph, count=1), [Config(gammas=(0.0, 1.0, 0.0))])
 
 
@@ -327,6 +337,7 @@ def test_the_released_codes_penalty_is_refused_without_raw_values(name, graph):
         ("gprgnn", {"alpha": -0.5}, "alpha must be between 0 and 1"),
         ("bernnet", {"degree": 0}, "degree K must be at least 1"),
         ("chebnetii", {"degree": 0}, "degree K must be at least 1"),
+        ("legendre", {"degree": 0}, "degree K must be at least 1"),
         ("chebnetii", {"hidden": -1}, "hidden must be at least 0"),
         ("jacobiconv", {"alpha": 0.0}, "alpha must be above 0"),
         ("jacobiconv", {"a": -1.0, "b": -1.0}, "no three-term recurrence"),

@@ -7,7 +7,7 @@ import pytest
 import torch
 from numpy.polynomial import chebyshev as npcheb
 from numpy.polynomial import polynomial as nppoly
-from scipy.special import eval_chebyt, eval_jacobi
+from scipy.special import eval_chebyt, eval_jacobi, eval_legendre
 
 from newtonnet.graphs import normalised_operator, propagate
 from newtonnet.nn import build
@@ -17,6 +17,7 @@ from newtonnet.polynomials import (
     chebyshev_points,
     identity_filter,
     jacobi_filter,
+    legendre_filter,
     monomial_filter,
     pagerank_filter,
 )
@@ -81,6 +82,10 @@ def jacobi_formula(a, b, alpha):
     return formula
 
 
+def legendre_formula(frequency, degree, weights):
+    return sum(weight * eval_legendre(k, 1 - frequency) for k, weight in enumerate(weights))
+
+
 def released_formula(a, b, alpha):
     """JacobiConv's released recurrence on z in its own order of operations, gates inside, wrong sign included."""
 
@@ -122,6 +127,7 @@ FAMILIES = [
     jacobi_case(0.5, 1.5, 1.5, released=True),
     jacobi_case(2.0, -0.25, 0.5, released=True),
     jacobi_case(-1.0, 0.5, 1.0, released=True),
+    pytest.param("legendre", legendre_filter, legendre_formula, id="legendre"),
 ]
 WITH_SELF_LOOPS = {"appnp", "gprgnn"}
 
@@ -338,8 +344,8 @@ def test_bernstein_with_equal_weights_is_constant(degree):
     np.testing.assert_allclose(got, 0.7, atol=1e-13)
 
 
-@pytest.mark.parametrize("family", [bernstein_filter, chebyshev_interpolation_filter])
-def test_bernnet_and_chebnet_ii_start_as_an_mlp(family):
+@pytest.mark.parametrize("family", [bernstein_filter, chebyshev_interpolation_filter, legendre_filter])
+def test_bernnet_chebnet_ii_and_legendre_start_as_an_mlp(family):
     g = family(10)
     np.testing.assert_allclose(g.response(tensor(FREQUENCIES), g.start), 1, atol=1e-13)
 
@@ -398,6 +404,7 @@ def test_gradients_reach_signals_weights_and_gates_through_the_kernel(path, rng)
         (lambda: monomial_filter(-1), "degree K must be at least 1"),
         (lambda: bernstein_filter(2.5), "whole, got 2.5"),
         (lambda: chebyshev_interpolation_filter(0), "degree K must be at least 1"),
+        (lambda: legendre_filter(0), "degree K must be at least 1"),
         (lambda: jacobi_filter(0, channels=2), "degree K must be at least 1"),
         (lambda: pagerank_filter(3, alpha=1.1), "alpha must be between 0 and 1, got 1.1"),
         (lambda: monomial_filter(3, alpha=-0.1), "alpha must be between 0 and 1"),

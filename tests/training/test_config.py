@@ -11,6 +11,7 @@ from newtonnet.training.config import check_shared
     [
         ({"learning_rate": 0.0}, "learning_rate must be above 0 and finite, got 0.0"),
         ({"filter_learning_rate": -1.0}, "filter_learning_rate must be above 0"),
+        ({"branch_learning_rate": 0.0}, "branch_learning_rate must be above 0"),
         ({"weight_decay": -1.0}, "weight_decay must be at least 0"),
         ({"gammas": (1.0, -1.0, 0.0)}, "gammas must be three numbers of at least 0"),
         ({"gammas": (1.0, 1.0)}, "gammas must be three"),

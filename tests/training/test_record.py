@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from newtonnet.datasets import csbm, make_splits
+from newtonnet.datasets import Split, csbm, make_splits
 from newtonnet.nn import Options, build
 from newtonnet.training import Config, Record, fit, summarise
 from newtonnet.training.record import record_id
@@ -54,6 +54,20 @@ def test_ids_change_with_all_that_decides_a_result_and_with_nothing_else(graph):
         record_id(model, graph, split[0], replace(config, gammas=(1.0, 0.0, 0.0))),
     ]
     assert len({base, *others}) == 6
+
+
+def test_settings_that_came_later_leave_older_ids_as_they_were(path):
+    """The ids are those that runs had before there was an adjacency branch."""
+    split, branched = Split([0], [1], [2]), build("newtonnet", path, Options(branch=4))
+    assert record_id(build("newtonnet", path), path, split, Config()) == "bd3b9aa047b30317"
+    assert record_id(build("gcn", path), path, split, Config(learning_rate=0.05)) == "3772b0b1d44c0ffc"
+    ids = [
+        "bd3b9aa047b30317",
+        record_id(branched, path, split, Config()),
+        record_id(branched, path, split, Config(branch_learning_rate=0.003)),
+        record_id(build("newtonnet", path, Options(branch=4, branch_dropout=0.5)), path, split, Config()),
+    ]
+    assert len(set(ids)) == 4
 
 
 def test_summaries_leave_failed_runs_out_and_say_so(record):

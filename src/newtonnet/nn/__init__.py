@@ -1,9 +1,11 @@
 """Models as populations: layers, spectral and spatial networks, and the zoo that names them."""
 
+from .branch import Branch
 from .glognn import GloGNN, GloGNNOptions
 from .layers import FeatureMatrix, Inputs, feature_matrix
 from .linkx import Linkx, LinkxOptions
 from .mixhop import MixHop, MixHopOptions
+from .newton_stack import NewtonStack, NewtonStackOptions
 from .noise import Noise
 from .polynomial_models import Options
 from .population import Population
@@ -15,6 +17,7 @@ from .zoo import ZOO, Entry, build, find_model
 __all__ = [
     "GCN",
     "ZOO",
+    "Branch",
     "ChebNet",
     "ChebNetOptions",
     "Entry",
@@ -27,6 +30,8 @@ __all__ = [
     "LinkxOptions",
     "MixHop",
     "MixHopOptions",
+    "NewtonStack",
+    "NewtonStackOptions",
     "Noise",
     "Options",
     "Population",

@@ -1,5 +1,7 @@
 """How a graph becomes what a model reads, refused where the model was built for another."""
 
+from dataclasses import replace
+
 import numpy as np
 import scipy.sparse as sp
 import torch
@@ -38,6 +40,12 @@ def adjacency_inputs(
     adjacency = feature_matrix(matrix, dtype, device)
     transpose = adjacency.matrix if adjacency.transpose is None else adjacency.transpose
     return Inputs(feature_matrix(graph.features, dtype, device), Operator(adjacency.matrix, transpose), adjacency)
+
+
+def with_adjacency(inputs: Inputs, graph: Graph) -> Inputs:
+    """The same inputs and the raw adjacency as features, in the operator's type and place."""
+    matrix, operator = sp.csr_array(graph.adjacency, dtype=np.float64), inputs.operator.matrix
+    return replace(inputs, adjacency=feature_matrix(matrix, operator.dtype, operator.device))
 
 
 def adjacency_features(inputs: Inputs) -> FeatureMatrix:

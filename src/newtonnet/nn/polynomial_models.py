@@ -16,12 +16,14 @@ from newtonnet.polynomials import (
     equispaced,
     identity_filter,
     jacobi_filter,
+    legendre_filter,
     monomial_filter,
     newton_filter,
     pagerank_filter,
     quantile_points,
 )
 
+from .branch import Branch
 from .spectral import SpectralNet
 
 
@@ -50,6 +52,10 @@ class Options(EncoderOptions):
     """Pass the filter's values through a ReLU."""
     per_channel: bool = False
     """One filter for each class instead of one for all."""
+    branch: int = 0
+    """Width of an adjacency branch added to the logits, which binds the model to its graph; 0: none (the paper)."""
+    branch_dropout: float = 0.8
+    """Dropout on the branch's hidden units."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +72,7 @@ class PagerankOptions(EncoderOptions):
 
 @dataclass(frozen=True)
 class DegreeOptions(EncoderOptions):
-    """BernNet's and ChebNetII's shape."""
+    """The shape of BernNet, ChebNetII and the Legendre filter."""
 
     propagation_dropout: float = 0.5
     """Dropout between encoder and filter."""
@@ -101,7 +107,8 @@ def build_newtonnet(graph: Graph, options: Options, seeds: Sequence[int], dtype:
         nonnegative=options.nonnegative,
         channels=graph.classes if options.per_channel else None,
     )
-    return _net("newtonnet", filter, graph, options, seeds, dtype)
+    branch = Branch(graph.nodes, options.branch, options.branch_dropout) if options.branch != 0 else None
+    return _net("newtonnet", filter, graph, options, seeds, dtype, branch=branch)
 
 
 def build_mlp(graph: Graph, options: EncoderOptions, seeds: Sequence[int], dtype: torch.dtype) -> SpectralNet:
@@ -144,6 +151,11 @@ def build_jacobiconv(graph: Graph, options: JacobiOptions, seeds: Sequence[int],
     return _net("jacobiconv", filter, graph, options, seeds, dtype)
 
 
+def build_legendre(graph: Graph, options: DegreeOptions, seeds: Sequence[int], dtype: torch.dtype) -> SpectralNet:
+    """A sum of Legendre polynomials with free weights."""
+    return _net("legendre", legendre_filter(options.degree), graph, options, seeds, dtype)
+
+
 def interpolation_points(options: Options, graph: Graph) -> Tensor:
     """The points that NewtonNet's options name."""
 
@@ -168,6 +180,7 @@ def _net(
     dtype: torch.dtype,
     *,
     self_loops: bool = False,
+    branch: Branch | None = None,
 ) -> SpectralNet:
     return SpectralNet(
         filter,
@@ -178,6 +191,7 @@ def _net(
         dropout=options.dropout,
         propagation_dropout=getattr(options, "propagation_dropout", 0.0),
         self_loops=self_loops,
+        branch=branch,
         name=name,
         options=asdict(options),
         dtype=dtype,

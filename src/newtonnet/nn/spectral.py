@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -10,7 +11,8 @@ from torch import Tensor
 from newtonnet.graphs import Graph, propagate
 from newtonnet.polynomials import Filter
 
-from .inputs import check_features, normalised_inputs
+from .branch import Branch, branch_logits
+from .inputs import adjacency_features, check_features, check_nodes, normalised_inputs, with_adjacency
 from .layers import Inputs, dropout, feature_linear, member_linear, uniform_start
 from .noise import Noise, check_rate
 from .population import Population
@@ -22,7 +24,8 @@ TRUSTED_CONDITION = 400.0
 class SpectralNet(Population):
     r"""Two-layer encoder, dropout, filter: the paper's Eq. (6) for a population.
 
-    .. math:: Z = g(L)\, f_\theta(X), \qquad f_\theta(X) = W_2\,\mathrm{drop}(\mathrm{ReLU}(W_1\,\mathrm{drop}(X)))
+    .. math:: Z = g(L)\, f_\theta(X)\ [+ Z_A], \qquad
+              f_\theta(X) = W_2\,\mathrm{drop}(\mathrm{ReLU}(W_1\,\mathrm{drop}(X)))
 
     Args:
         filter: any polynomial filter; its Chebyshev coefficients go to the propagation kernel.
@@ -33,6 +36,7 @@ class SpectralNet(Population):
         dropout: rate on the features and on the hidden layer.
         propagation_dropout: rate on the encoder's output, before the filter.
         self_loops: filter the Laplacian of the graph with self-loops.
+        branch: shape of an adjacency branch whose logits :math:`Z_A` are added; none if not given.
         name: the model's name in the zoo.
         options: the model's options as plain data, for records.
         dtype: float32, or float64 for checks.
@@ -43,6 +47,10 @@ class SpectralNet(Population):
     bias1: Tensor
     weight2: Tensor
     bias2: Tensor
+    branch_weight1: Tensor
+    branch_bias1: Tensor
+    branch_weight2: Tensor
+    branch_bias2: Tensor
 
     def __init__(
         self,
@@ -55,6 +63,7 @@ class SpectralNet(Population):
         dropout: float = 0.5,
         propagation_dropout: float = 0.5,
         self_loops: bool = False,
+        branch: Branch | None = None,
         name: str = "spectral",
         options: Mapping[str, Any] | None = None,
         dtype: torch.dtype = torch.float32,
@@ -69,22 +78,35 @@ class SpectralNet(Population):
         self.propagation_dropout = propagation_dropout
         self.self_loops = self_loops
         self.hidden = hidden
-        width = hidden or classes
-        shapes: list[tuple[int, ...]] = [(features, width), (width,), (hidden, classes), (classes,)]
-        fan_ins = [features, features, hidden, hidden]
-        w1, b1, *second = uniform_start(self.seeds, *((shapes, fan_ins) if hidden else (shapes[:2], fan_ins[:2])))
-        self._add("weight1", w1.transpose(0, 1).to(dtype), axis=1, group="encoder")
-        self._add("bias1", b1.to(dtype), axis=0, group="encoder")
-        for parameter, start in zip(("weight2", "bias2"), second, strict=False):
-            self._add(parameter, start.to(dtype), axis=0, group="encoder")
+        self.branch = branch
+        encoder = [features, hidden, classes] if hidden else [features, classes]
+        self._add_linears(encoder, [branch.nodes, branch.hidden, classes] if branch is not None else [], dtype)
         for parameter, start in filter.start.items():
             value = start.to(dtype).unsqueeze(1).repeat(1, len(seeds), *[1] * (start.ndim - 1))
             self._add(f"filter_{parameter}", value, axis=1, group="gates" if parameter == "gates" else "filter")
 
+    def _add_linears(self, encoder: Sequence[int], branch: Sequence[int], dtype: torch.dtype) -> None:
+        """Weights and biases between these widths; the branch's are drawn last, so the encoder starts as without it."""
+        for_matrix: dict[str, bool] = {}
+        shapes: list[tuple[int, ...]] = []
+        fan_ins: list[int] = []
+        for prefix, widths in (("", encoder), ("branch_", branch)):
+            for i, (before, after) in enumerate(pairwise(widths), 1):
+                for_matrix |= {f"{prefix}weight{i}": i == 1, f"{prefix}bias{i}": False}
+                shapes += [(before, after), (after,)]
+                fan_ins += [before, before]
+        for (name, inner), start in zip(for_matrix.items(), uniform_start(self.seeds, shapes, fan_ins), strict=True):
+            value = start.transpose(0, 1) if inner else start
+            self._add(name, value.to(dtype), axis=int(inner), group="branch" if "branch" in name else "encoder")
+
     def prepare(self, graph: Graph, device: torch.device | str = "cpu") -> Inputs:
-        """The graph's features and its normalised operator."""
+        """The graph's features and its normalised operator; for a branch also the adjacency of the graph it knows."""
         check_features(graph, self.get_parameter("weight1").shape[0])
-        return normalised_inputs(graph, self_loops=self.self_loops, dtype=self.dtype, device=device)
+        inputs = normalised_inputs(graph, self_loops=self.self_loops, dtype=self.dtype, device=device)
+        if self.branch is None:
+            return inputs
+        check_nodes(graph, self.branch.nodes, model=self.name)
+        return with_adjacency(inputs, graph)
 
     def forward(self, inputs: Inputs, noise: Noise | None = None) -> Tensor:
         """Logits of all nodes, shape ``(n, P, C)``."""
@@ -96,7 +118,11 @@ class SpectralNet(Population):
         coefficients = self.filter.coefficients(self.filter_parameters())
         if coefficients.ndim == 1:  # a fixed filter is the same for every member
             coefficients = coefficients[:, None].expand(-1, len(self.seeds))
-        return propagate(inputs.operator, encoded, coefficients)
+        logits = propagate(inputs.operator, encoded, coefficients)
+        if self.branch is None:
+            return logits
+        weights = (self.branch_weight1, self.branch_bias1, self.branch_weight2, self.branch_bias2)
+        return logits + branch_logits(self.branch, adjacency_features(inputs), weights, noise=noise, stream=3)
 
 
 def check_condition(filter: Filter, dtype: torch.dtype) -> None:

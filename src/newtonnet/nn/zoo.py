@@ -12,6 +12,7 @@ from . import polynomial_models as models
 from .glognn import GloGNN, GloGNNOptions
 from .linkx import Linkx, LinkxOptions
 from .mixhop import MixHop, MixHopOptions
+from .newton_stack import NewtonStack, NewtonStackOptions
 from .population import Population
 from .spatial import GCN, ChebNet, ChebNetOptions, GCNOptions
 from .tuned_gcn import TunedGCN, TunedGCNOptions
@@ -28,6 +29,17 @@ FILTER_FALLBACK: Mapping[str, tuple[Any, ...]] = {
     "filter_learning_rate": (0.05, 0.01, 0.005),
     "propagation_dropout": (0.0, 0.1, 0.3, 0.5, 0.7, 0.9),
 }
+
+STACK_SPACE: Mapping[str, tuple[Any, ...]] = {
+    "learning_rate": (0.001, 0.005, 0.01),
+    "weight_decay": (0.0, 5e-5, 5e-4, 1e-3, 1e-2),
+    "hidden": (64, 256, 512),
+    "layers": tuple(range(1, 11)),
+    "dropout": (0.2, 0.3, 0.5, 0.7),
+    "norm": ("none", "batch", "layer"),
+    "residual": (False, True),
+}
+"""What the authors of tuned GCN search, and a stack with another layer too."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +129,13 @@ ZOO: dict[str, Entry] = {
             "propagation_dropout": tuple(i / 10 for i in range(10)),
         },
     ),
+    "legendre": Entry(
+        models.build_legendre,
+        models.DegreeOptions(),
+        "no paper of the comparison; Legendre's polynomials in BernNet's network",
+        training={"filter_weight_decay": 0.0},
+        space=FILTER_FALLBACK,
+    ),
     "gcn": Entry(
         GCN,
         GCNOptions(),
@@ -178,15 +197,14 @@ ZOO: dict[str, Entry] = {
         TunedGCNOptions(),
         "Luo, Shi, Wu, Classic GNNs are Strong Baselines, 2024",
         training={"learning_rate": 0.005},
-        space={
-            "learning_rate": (0.001, 0.005, 0.01),
-            "weight_decay": (0.0, 5e-5, 5e-4, 1e-3, 1e-2),
-            "hidden": (64, 256, 512),
-            "layers": tuple(range(1, 11)),
-            "dropout": (0.2, 0.3, 0.5, 0.7),
-            "norm": ("none", "batch", "layer"),
-            "residual": (False, True),
-        },
+        space=STACK_SPACE,
+    ),
+    "newton-stack": Entry(
+        NewtonStack,
+        NewtonStackOptions(),
+        "no paper: the filter of Xu et al., 2024, as a layer in the stack of Luo, Shi, Wu, 2024",
+        training={"learning_rate": 0.005, "filter_learning_rate": 0.05, "filter_weight_decay": 0.0},
+        space={**STACK_SPACE, "filter_learning_rate": (0.05, 0.01, 0.005), "degree": (1, 2, 3, 5)},
     ),
 }
 

@@ -6,6 +6,7 @@ from .families import (
     chebyshev_interpolation_filter,
     identity_filter,
     jacobi_filter,
+    legendre_filter,
     monomial_filter,
     pagerank_filter,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "jacobi_filter",
     "lagrange_matrix",
     "lebesgue_constant",
+    "legendre_filter",
     "leja_order",
     "monomial",
     "monomial_filter",

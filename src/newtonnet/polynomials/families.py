@@ -128,6 +128,31 @@ def jacobi_filter(
     )
 
 
+def legendre_filter(degree: int = 10) -> Filter:
+    r"""The filter :math:`g = \sum_k w_k P_k(1 - \lambda)` with learned weights on the Legendre polynomials.
+
+    The argument is the adjacency's eigenvalue :math:`z = 1 - \lambda`, as for GPRGNN and JacobiConv: :math:`P_1` is
+    one step of averaging, and :math:`P_k(z) = (-1)^k P_k(-z)` makes the other choice a change of signs. The weights
+    start as 1, 0, ..., 0, so that :math:`g \equiv 1`. (JacobiConv's polynomials at a = b = 0, without its gates and
+    channels; orthogonal where frequencies spread evenly over [0, 2].)
+
+    >>> g = legendre_filter(2)
+    >>> g.response(torch.tensor([0.0, 1.0, 2.0]), {"weights": torch.tensor([0.0, 0.0, 1.0])})
+    tensor([ 1.0000, -0.5000,  1.0000])
+
+    References:
+        Szegő, Orthogonal Polynomials, 1939, Eq. (4.5.1) with both exponents 0.
+    """
+    check_degree(degree)
+    return Filter(
+        name="legendre",
+        start={"weights": torch.eye(degree + 1, dtype=torch.float64)[0]},
+        link=_weights,
+        matrix=bases.to_chebyshev(lambda frequency: bases.jacobi(1 - frequency, degree, 0, 0), degree),
+        points=equispaced(max(degree, 2)),
+    )
+
+
 def _powers(degree: int) -> Tensor:
     """Powers of the adjacency's eigenvalue to Chebyshev coefficients of the Laplacian's."""
     return bases.to_chebyshev(lambda frequency: bases.monomial(1 - frequency, degree), degree)

@@ -41,6 +41,8 @@ class Config:
     """Adam's rate for the scales of JacobiConv's coefficients; None takes the filter's."""
     gate_weight_decay: float | None = None
     """L2 penalty on them; None takes ``weight_decay``."""
+    branch_learning_rate: float | None = None
+    """Adam's rate for an adjacency branch; None takes ``learning_rate``. Its weight decay is the encoder's."""
     gammas: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """Strength of the shape-aware penalty on low, middle and high frequencies."""
     ceiling: float | None = None
@@ -69,7 +71,7 @@ class Config:
     """Keep every so many epochs' curves in the record; 0: none."""
 
     def __post_init__(self) -> None:
-        for name in ("learning_rate", "filter_learning_rate", "gate_learning_rate"):
+        for name in ("learning_rate", "filter_learning_rate", "gate_learning_rate", "branch_learning_rate"):
             value = getattr(self, name)
             _check(name, value is None or 0 < value < math.inf, "above 0 and finite", value)
         for name in ("weight_decay", "filter_weight_decay", "gate_weight_decay"):
@@ -109,7 +111,11 @@ class Config:
     def rate(self, group: str) -> float:
         """Adam's rate for a group of parameters."""
         filter_rate = self.filter_learning_rate or self.learning_rate
-        own = {"filter": filter_rate, "gates": self.gate_learning_rate or filter_rate}
+        own = {
+            "filter": filter_rate,
+            "gates": self.gate_learning_rate or filter_rate,
+            "branch": self.branch_learning_rate or self.learning_rate,
+        }
         return own.get(group, self.learning_rate)
 
     def decay(self, group: str) -> float:

@@ -100,7 +100,7 @@ def _check(model: Population, graph: Graph, splits: Sequence[Split], configs: Se
         check_split(graph, split)
     shaped = any(any(config.gammas) for config in configs)
     if not model.filter_parameters() and shaped:
-        raise ValueError(f"model {model.name!r} learns no spectral filter, so its gammas must be 0")
+        raise ValueError(f"model {model.name!r} learns no spectral filter as its last step, so its gammas must be 0")
     if configs[0].penalises_raw and shaped and "values" not in model.filter_parameters():
         raise ValueError(f"variant 'code' penalises raw values, which {model.name!r} has none of; use variant 'paper'")
     if configs[0].metric == "roc_auc":

@@ -18,6 +18,9 @@ from .config import Config
 NUMERICS = 1
 """Raised whenever a change can move a result, so that old records are not taken for new ones."""
 
+ADDED: Mapping[str, Any] = {"branch": 0, "branch_dropout": 0.8, "branch_learning_rate": None}
+"""Settings that came after the first records, left out of ids at these defaults so that older records keep theirs."""
+
 FREQUENCIES = tuple(round(0.05 * i, 2) for i in range(41))
 """Where a record keeps the learned filter's response."""
 
@@ -84,9 +87,14 @@ class Record:
 def record_id(model: Population, graph: Graph, split: Split, config: Config) -> str:
     """Hash of everything that decides a run's result."""
     decisive = {k: v for k, v in asdict(config).items() if k != "history_interval"}
-    parts = [NUMERICS, str(model.dtype), model.name, model.options, decisive, graph.checksum, split.checksum]
+    settings = [_without_added(model.options), _without_added(decisive)]
+    parts = [NUMERICS, str(model.dtype), model.name, *settings, graph.checksum, split.checksum]
     text = json.dumps(_canonical(parts), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _without_added(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in settings.items() if key not in ADDED or value != ADDED[key]}
 
 
 @dataclass(frozen=True)
