@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+TOP = "the package itself"
 SOURCE = Path(__file__).parent.parent / "src" / "newtonnet"
 LEVELS = [
     {"files"},
@@ -16,7 +17,7 @@ LEVELS = [
     {"experiments"},
     {"report"},
     {"cli", "pyg"},
-    {"__main__"},
+    {TOP},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 MODULES = sorted(SOURCE.rglob("*.py"))
@@ -37,7 +38,7 @@ def imported_rooms(code: str, package: tuple[str, ...]) -> set[str]:
             continue
         ours = [name for name in names if name[0] == "newtonnet"]
         # The package itself re-exports from many levels, so importing it, or a name from it, counts as the top.
-        rooms |= {name[1] if len(name) > 1 and name[1] in LEVEL else "__main__" for name in ours}
+        rooms |= {name[1] if len(name) > 1 and name[1] in LEVEL else TOP for name in ours}
     return rooms
 
 

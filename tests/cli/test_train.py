@@ -125,7 +125,11 @@ def test_the_installed_command_answers_with_its_version_and_help():
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     for arguments, expected in ((["--version"], "newtonnet 0."), (["--help"], "train"), ([], "Usage")):
         result = subprocess.run(
-            [sys.executable, "-m", "newtonnet", *arguments], capture_output=True, text=True, env=environment, check=True
+            [sys.executable, "-m", "newtonnet.cli", *arguments],
+            capture_output=True,
+            text=True,
+            env=environment,
+            check=True,
         )
         assert expected in result.stdout
 

@@ -1,0 +1,5 @@
+"""``python -m newtonnet.cli`` is the command line."""
+
+from . import main
+
+main()
