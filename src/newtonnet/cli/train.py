@@ -21,50 +21,90 @@ from newtonnet.training import Record, Summary, fit, summarise
 from .app import app, print_json, talk
 
 
+SPLITS, MODEL, TRAINING, LOOP = "What is measured", "The model", "How it is trained", "The run"
+"""Headings of the options in the help."""
+
+
 @app.command()
 def train(
     dataset: Annotated[str, typer.Argument(help="A graph by name, such as cora or csbm-heterophilous.")],
     model: Annotated[str, typer.Option(help=f"One of: {', '.join(sorted(ZOO))}.")] = "newtonnet",
     splits: Annotated[
-        int | None, typer.Option(help="How many splits, side by side; 10, or all the published ones, if not given.")
+        int | None,
+        typer.Option(
+            rich_help_panel=SPLITS, help="How many splits, side by side; 10, or all the published ones, if not given."
+        ),
     ] = None,
-    protocol: Annotated[str, typer.Option(help=f"How to split: {', '.join(PROTOCOLS)}, or fixed.")] = "random",
-    split_seed: Annotated[int, typer.Option(help="Of the splits.")] = PAPER_SEED,
-    seed: Annotated[int, typer.Option(help="Of the start weights and dropout; split i takes seed + i.")] = 0,
-    max_epochs: Annotated[int, typer.Option(help="Longest training.")] = 2000,
-    patience: Annotated[int, typer.Option(help="Epochs without a better validation score; 0: never stop.")] = 200,
+    protocol: Annotated[
+        str, typer.Option(rich_help_panel=SPLITS, help=f"How to split: {', '.join(PROTOCOLS)}, or fixed.")
+    ] = "random",
+    split_seed: Annotated[int, typer.Option(rich_help_panel=SPLITS, help="Of the splits.")] = PAPER_SEED,
+    seed: Annotated[
+        int, typer.Option(rich_help_panel=LOOP, help="Of the start weights and dropout; split i takes seed + i.")
+    ] = 0,
+    max_epochs: Annotated[int, typer.Option(rich_help_panel=LOOP, help="Longest training.")] = 2000,
+    patience: Annotated[
+        int, typer.Option(rich_help_panel=LOOP, help="Epochs without a better validation score; 0: never stop.")
+    ] = 200,
     settings: Annotated[
         str | None,
-        typer.Option(help="published, searched or default; without it published ones where the paper has them."),
+        typer.Option(
+            rich_help_panel=TRAINING,
+            help="published, searched or default; without it published ones where the paper has them.",
+        ),
     ] = None,
     gamma: Annotated[
         tuple[float, float, float] | None,
-        typer.Option(metavar="G1 G2 G3", help="Shape-aware penalty on low, middle and high frequencies."),
+        typer.Option(
+            metavar="G1 G2 G3",
+            rich_help_panel=TRAINING,
+            help="Shape-aware penalty on low, middle and high frequencies.",
+        ),
     ] = None,
-    variant: Annotated[str | None, typer.Option(help="Read the penalty as the paper or its released code.")] = None,
-    degree: Annotated[int | None, typer.Option(help="Degree K of the filter.")] = None,
+    variant: Annotated[
+        str | None, typer.Option(rich_help_panel=TRAINING, help="Read the penalty as the paper or its released code.")
+    ] = None,
+    degree: Annotated[int | None, typer.Option(rich_help_panel=MODEL, help="Degree K of the filter.")] = None,
     points: Annotated[
-        str | None, typer.Option(help="equispaced, chebyshev, density, or numbers in [0, 2] such as 0,0.5,1,2.")
+        str | None,
+        typer.Option(
+            rich_help_panel=MODEL, help="equispaced, chebyshev, density, or numbers in [0, 2] such as 0,0.5,1,2."
+        ),
     ] = None,
-    signed: Annotated[bool, typer.Option("--signed", help="Let the filter's values be negative.")] = False,
-    hidden: Annotated[int | None, typer.Option(help="Width of the encoder.")] = None,
-    dropout: Annotated[float | None, typer.Option(help="On features and hidden layer.")] = None,
-    propagation_dropout: Annotated[float | None, typer.Option(help="Between encoder and filter.")] = None,
-    learning_rate: Annotated[float | None, typer.Option(help="Of the encoder.")] = None,
-    filter_learning_rate: Annotated[float | None, typer.Option(help="Of the filter's values.")] = None,
-    weight_decay: Annotated[float | None, typer.Option(help="Of all parameters.")] = None,
-    metric: Annotated[str | None, typer.Option(help="accuracy or roc_auc; the graph's own if not given.")] = None,
+    signed: Annotated[
+        bool, typer.Option("--signed", rich_help_panel=MODEL, help="Let the filter's values be negative.")
+    ] = False,
+    hidden: Annotated[int | None, typer.Option(rich_help_panel=MODEL, help="Width of the encoder.")] = None,
+    dropout: Annotated[float | None, typer.Option(rich_help_panel=MODEL, help="On features and hidden layer.")] = None,
+    propagation_dropout: Annotated[
+        float | None, typer.Option(rich_help_panel=MODEL, help="Between encoder and filter.")
+    ] = None,
+    learning_rate: Annotated[float | None, typer.Option(rich_help_panel=TRAINING, help="Of the encoder.")] = None,
+    filter_learning_rate: Annotated[
+        float | None, typer.Option(rich_help_panel=TRAINING, help="Of the filter's values.")
+    ] = None,
+    weight_decay: Annotated[float | None, typer.Option(rich_help_panel=TRAINING, help="Of all parameters.")] = None,
+    metric: Annotated[
+        str | None, typer.Option(rich_help_panel=SPLITS, help="accuracy or roc_auc; the graph's own if not given.")
+    ] = None,
     assign: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Any other option of the model or its training."),
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            rich_help_panel=TRAINING,
+            help="Any other option of the model or its training.",
+        ),
     ] = None,
-    device: Annotated[str, typer.Option(help="Where to train; only cpu is tested.")] = "cpu",
+    device: Annotated[str, typer.Option(rich_help_panel=LOOP, help="Where to train; only cpu is tested.")] = "cpu",
     as_stored: Annotated[
-        bool, typer.Option("--as-stored", help="Keep edges one-way, as the paper's code does.")
+        bool, typer.Option("--as-stored", rich_help_panel=SPLITS, help="Keep edges one-way, as the paper's code does.")
     ] = False,
     data_root: Annotated[Path | None, typer.Option(help="Folder with raw data sets.")] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write the records (JSON lines).")] = None,
-    checkpoint: Annotated[Path | None, typer.Option(help="Save the run here on Ctrl-C, and resume from it.")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(rich_help_panel=LOOP, help="Save the run here on Ctrl-C, and resume from it.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
     """Train a model on a graph and report mean ± std over splits, the learned homophily and the learned filter.
