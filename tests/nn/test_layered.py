@@ -9,6 +9,7 @@ import torch
 from newtonnet.datasets import csbm, make_splits
 from newtonnet.graphs import from_scipy
 from newtonnet.nn import (
+    ZOO,
     ChebNetOptions,
     GCNOptions,
     GloGNNOptions,
@@ -16,9 +17,11 @@ from newtonnet.nn import (
     MixHopOptions,
     NewtonStackOptions,
     Noise,
+    Options,
     TunedGCNOptions,
     build,
 )
+from newtonnet.nn.polynomial_models import DegreeOptions
 from newtonnet.training import Config, fit
 
 SMALL = {
@@ -204,3 +207,35 @@ def test_only_models_without_weights_for_nodes_can_move_to_another_graph(graph, 
 def test_another_models_inputs_are_refused(graph, case):
     with pytest.raises(ValueError, match="no adjacency features; prepare the graph with the model"):
         make(case, graph)(make("gcn", graph).prepare(graph))
+
+
+def test_every_row_of_the_zoo_is_under_these_laws_or_those_of_filters():
+    with_filter = {name for name in ZOO if build(name, csbm(0.5, nodes=40, features=3)).filter is not None}
+    assert {case.split()[0] for case in SMALL} | with_filter == set(ZOO)
+
+
+@pytest.mark.parametrize("name", ["glognn++", "linkx"])
+def test_models_with_weights_for_every_node_refuse_another_graph_of_the_same_size(name):
+    here, there = (csbm(0.5, nodes=40, features=3, seed=seed) for seed in (0, 1))
+    model = build(name, here)
+    model.prepare(here)
+    with pytest.raises(ValueError, match="is another one"):
+        model.prepare(there)
+
+
+def test_bernnet_costs_as_many_sparse_products_as_newtonnet(monkeypatch):
+    graph = csbm(0.5, nodes=40, features=3)
+    counts = {}
+    for name, options in (("bernnet", DegreeOptions(degree=10)), ("newtonnet", Options(degree=10))):
+        model, calls = build(name, graph, options), []
+        inputs, addmm = model.prepare(graph), torch.addmm
+
+        def counted(*arguments, calls=calls, addmm=addmm, **rest):
+            calls.append(None)
+            return addmm(*arguments, **rest)
+
+        monkeypatch.setattr(torch, "addmm", counted)
+        model(inputs)
+        monkeypatch.undo()
+        counts[name] = len(calls)
+    assert counts == {"bernnet": 10, "newtonnet": 10}

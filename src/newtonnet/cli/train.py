@@ -20,7 +20,6 @@ from newtonnet.training import Record, Summary, fit, summarise
 
 from .app import app, print_json, talk
 
-
 SPLITS, MODEL, TRAINING, LOOP = "What is measured", "The model", "How it is trained", "The run"
 """Headings of the options in the help."""
 
@@ -50,7 +49,7 @@ def train(
         str | None,
         typer.Option(
             rich_help_panel=TRAINING,
-            help="published, searched or default; without it published ones where the paper has them.",
+            help="published, searched or default; without it published ones where the authors have them.",
         ),
     ] = None,
     gamma: Annotated[
@@ -111,9 +110,11 @@ def train(
 
     Example: newtonnet train csbm-heterophilous --splits 3 --gamma 1 1 1
     """
-    setting = find_setting(dataset, model, "default" if settings is None and variant == "paper" else settings)
-    if setting.source == "published" and variant == "paper" and setting.config.variant == "code":
-        raise ValueError("the published settings belong to --variant code; use --settings default with --variant paper")
+    setting = find_setting(dataset, model, settings)
+    if variant == "paper" and setting.config.variant == "code":
+        if settings == "published":
+            raise ValueError("these published settings belong to --variant code; use --settings default")
+        setting = find_setting(dataset, model, "default")
     if out is not None:
         check_writable(out)
     loaded = load_dataset(dataset, data_root=data_root, directed="as-stored" if as_stored else None)
@@ -146,15 +147,17 @@ def train(
     records = run_splits(graph, model, setting, chosen, seed=seed, device=device, checkpoint=checkpoint)
     summary = summarise(records)
     true = homophily(graph).edge
-    if json:
-        print_json(_as_json(dataset, model, protocol, setting, records, summary, true))
-    else:
-        published = SCORES.get((dataset, model)) if setting.config.metric == loaded.entry.metric else None
-        _print(dataset, model, protocol, setting, records, summary, true, published)
     run_id = hashlib.sha256("".join(record.id for record in records).encode()).hexdigest()[:8]
     path = out or Path("out") / "records" / f"{dataset}-{model}-{protocol}-{run_id}.jsonl"
-    write_whole(path, "".join(record.to_json() + "\n" for record in records))
-    talk.print(f"records: {path}", style="dim")
+    try:
+        write_whole(path, "".join(record.to_json() + "\n" for record in records))
+        talk.print(f"records: {path}", style="dim")
+    finally:  # a full disk must not take the result along
+        if json:
+            print_json(_as_json(dataset, model, protocol, setting, records, summary, true))
+        else:
+            published = SCORES.get((dataset, model)) if setting.config.metric == loaded.entry.metric else None
+            _print(dataset, model, protocol, setting, records, summary, true, published)
 
 
 def check_writable(path: Path) -> None:
@@ -183,6 +186,8 @@ def _assignment(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise ValueError(f"--set takes NAME=VALUE, got {text!r}")
+    if name in ("seed", "max_epochs", "patience", "metric"):
+        raise ValueError(f"{name} has an option of its own; use --{name.replace('_', '-')}")
     try:
         return name, jsonlib.loads(value)
     except jsonlib.JSONDecodeError:

@@ -20,7 +20,7 @@ class Branch:
     Chameleon and Squirrel, it rewards memorising them. Its numbers belong beside LINKX's.
 
     Attributes:
-        nodes: number of the graph's nodes n.
+        known: number of nodes n and fingerprint of the graph it is for.
         hidden: number of hidden units h.
         dropout: rate on the hidden units.
 
@@ -29,7 +29,7 @@ class Branch:
         Eq. (1).
     """
 
-    nodes: int
+    known: tuple[int, str]
     hidden: int
     dropout: float = 0.8
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from newtonnet.graphs import Graph
 
-from .inputs import adjacency_features, adjacency_inputs, check_features, check_nodes
+from .inputs import adjacency_features, adjacency_inputs, check_features, check_same_graph, fingerprint
 from .layered import Layered, Linear, check_count, check_shape, multiply
 from .layers import Inputs, dropout, member_linear
 from .noise import Noise
@@ -92,12 +92,12 @@ class GloGNN(Layered):
         self._add_constant("sigma", classes, 1 / classes, dtype)
         self._add_constant("powers", options.orders, 1 / options.orders, dtype)
         self.shape = options
-        self.features, self.nodes = features, graph.nodes
+        self.features, self.known = features, fingerprint(graph)
 
     def prepare(self, graph: Graph, device: torch.device | str = "cpu") -> Inputs:
         """The graph's features and its adjacency, refused for another graph's number of nodes."""
         check_features(graph, self.features)
-        check_nodes(graph, self.nodes, model=self.name)
+        check_same_graph(graph, self.known, model=self.name)
         normalised = self.shape.adjacency == "normalised"
         return adjacency_inputs(graph, row_normalised=normalised, dtype=self.dtype, device=device)
 

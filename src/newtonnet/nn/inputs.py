@@ -1,5 +1,6 @@
 """How a graph becomes what a model reads, refused where the model was built for another."""
 
+import hashlib
 from dataclasses import replace
 
 import numpy as np
@@ -61,10 +62,20 @@ def check_features(graph: Graph, expected: int) -> None:
         raise ValueError(f"the model takes {expected} features, graph {graph.name!r} has {graph.features.shape[1]}")
 
 
-def check_nodes(graph: Graph, expected: int, *, model: str) -> None:
-    """Refuse a graph with another number of nodes than a model with weights for every node was built for."""
-    if graph.nodes != expected:
+def fingerprint(graph: Graph) -> tuple[int, str]:
+    """Number of nodes and a hash of their degrees in any order: enough to tell graphs apart, whatever their order."""
+    degrees = np.sort(np.diff(graph.adjacency.indptr))
+    return graph.nodes, hashlib.sha256(degrees.tobytes()).hexdigest()[:16]
+
+
+def check_same_graph(graph: Graph, known: tuple[int, str], *, model: str) -> None:
+    """Refuse another graph than the one that a model with weights for every node was built for.
+
+    The order of the nodes is not checked: whoever reorders them has to reorder the model's rows too.
+    """
+    if fingerprint(graph) != known:
         raise ValueError(
-            f"model {model!r} has weights for each of the {expected} nodes it was built for, graph {graph.name!r} has "
-            f"{graph.nodes}; train it anew there, or use a model that can leave its graph"
+            f"model {model!r} has weights for each of the {known[0]} nodes of the graph it was built for, and "
+            f"{graph.name!r} ({graph.nodes} nodes) is another one; train it anew there, or use a model that can leave "
+            "its graph"
         )

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from newtonnet.graphs import Graph
 
-from .inputs import adjacency_features, adjacency_inputs, check_features, check_nodes
+from .inputs import adjacency_features, adjacency_inputs, check_features, check_same_graph, fingerprint
 from .layered import Layered, Linear, check_count, check_shape
 from .layers import FeatureMatrix, Inputs, dropout
 from .noise import Noise
@@ -75,12 +75,12 @@ class Linkx(Layered):
             dtype=dtype,
         )
         self.depths, self.rate = depths, options.dropout
-        self.features, self.nodes = features, graph.nodes
+        self.features, self.known = features, fingerprint(graph)
 
     def prepare(self, graph: Graph, device: torch.device | str = "cpu") -> Inputs:
         """The graph's features and its adjacency as features, refused for another graph's number of nodes."""
         check_features(graph, self.features)
-        check_nodes(graph, self.nodes, model=self.name)
+        check_same_graph(graph, self.known, model=self.name)
         return adjacency_inputs(graph, row_normalised=False, dtype=self.dtype, device=device)
 
     def forward(self, inputs: Inputs, noise: Noise | None = None) -> Tensor:

@@ -24,6 +24,7 @@ from newtonnet.polynomials import (
 )
 
 from .branch import Branch
+from .inputs import fingerprint
 from .spectral import SpectralNet
 
 
@@ -107,7 +108,7 @@ def build_newtonnet(graph: Graph, options: Options, seeds: Sequence[int], dtype:
         nonnegative=options.nonnegative,
         channels=graph.classes if options.per_channel else None,
     )
-    branch = Branch(graph.nodes, options.branch, options.branch_dropout) if options.branch != 0 else None
+    branch = Branch(fingerprint(graph), options.branch, options.branch_dropout) if options.branch != 0 else None
     return _net("newtonnet", filter, graph, options, seeds, dtype, branch=branch)
 
 

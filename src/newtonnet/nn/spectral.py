@@ -12,7 +12,7 @@ from newtonnet.graphs import Graph, propagate
 from newtonnet.polynomials import Filter
 
 from .branch import Branch, branch_logits
-from .inputs import adjacency_features, check_features, check_nodes, normalised_inputs, with_adjacency
+from .inputs import adjacency_features, check_features, check_same_graph, normalised_inputs, with_adjacency
 from .layers import Inputs, dropout, feature_linear, member_linear, uniform_start
 from .noise import Noise, check_rate
 from .population import Population
@@ -80,7 +80,7 @@ class SpectralNet(Population):
         self.hidden = hidden
         self.branch = branch
         encoder = [features, hidden, classes] if hidden else [features, classes]
-        self._add_linears(encoder, [branch.nodes, branch.hidden, classes] if branch is not None else [], dtype)
+        self._add_linears(encoder, [branch.known[0], branch.hidden, classes] if branch is not None else [], dtype)
         for parameter, start in filter.start.items():
             value = start.to(dtype).unsqueeze(1).repeat(1, len(seeds), *[1] * (start.ndim - 1))
             self._add(f"filter_{parameter}", value, axis=1, group="gates" if parameter == "gates" else "filter")
@@ -105,7 +105,7 @@ class SpectralNet(Population):
         inputs = normalised_inputs(graph, self_loops=self.self_loops, dtype=self.dtype, device=device)
         if self.branch is None:
             return inputs
-        check_nodes(graph, self.branch.nodes, model=self.name)
+        check_same_graph(graph, self.branch.known, model=self.name)
         return with_adjacency(inputs, graph)
 
     def forward(self, inputs: Inputs, noise: Noise | None = None) -> Tensor:
