@@ -1,6 +1,6 @@
 """Laws that hold for every model made of layers, whatever its layers are."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -239,3 +239,17 @@ def test_bernnet_costs_as_many_sparse_products_as_newtonnet(monkeypatch):
         monkeypatch.undo()
         counts[name] = len(calls)
     assert counts == {"bernnet": 10, "newtonnet": 10}
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_a_row_names_the_optimiser_groups_that_its_model_has(name):
+    model = build(name, csbm(0.5, nodes=40, features=3))
+    assert {model.groups[parameter] for parameter in model.learned()} == set(ZOO[name].groups)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_a_search_space_names_options_or_training_fields_and_includes_no_nonsense(name):
+    entry = ZOO[name]
+    known = {field.name for field in fields(entry.options)} | {field.name for field in fields(Config)}
+    assert set(entry.space) <= known | {"gamma1", "gamma2", "gamma3"}
+    assert all(len(set(choices)) == len(choices) > 1 for choices in entry.space.values())
