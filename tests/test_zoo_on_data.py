@@ -1,0 +1,24 @@
+"""Every model trains on every graph at hand: real raw files where NEWTONNET_DATA names them, generated ones anyway."""
+
+from dataclasses import replace
+
+import pytest
+
+from newtonnet.datasets import CATALOGUE, load_dataset, make_splits, summarise
+from newtonnet.nn import ZOO, build
+from newtonnet.training import Config, fit
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_model_trains_on_the_graph(name):
+    if not summarise(name).available:
+        pytest.skip("the raw files of this data set are not here")
+    dataset = load_dataset(name)
+    splits = make_splits(dataset.graph, count=1)
+    for model, entry in ZOO.items():
+        wide = {"hidden": 16} if model in ("tuned-gcn", "newton-stack") else {}
+        config = Config(**entry.training, max_epochs=2, history_interval=0, metric=dataset.entry.metric)
+        population = build(model, dataset.graph, replace(entry.options, **wide))
+        (record,) = fit(population, dataset.graph, splits, [config])
+        assert record.outcome.status == "done", model
+        assert 0 <= record.outcome.test <= 1
