@@ -77,3 +77,14 @@ def test_summaries_leave_failed_runs_out_and_say_so(record):
     assert (summary.mean, summary.std, summary.failed) == (pytest.approx(0.6), pytest.approx(0.1), 1)
     with pytest.raises(ValueError, match="every run failed: NaN"):
         summarise([bad])
+
+
+def test_an_accuracy_of_zero_counts_and_a_missing_one_does_not(record):
+    def scored(*values):
+        return [replace(record, outcome=replace(record.outcome, test=v, test_accuracy=v)) for v in values]
+
+    assert summarise(scored(0.0, 0.5)).accuracy == pytest.approx(0.25)
+    without_test = summarise(scored(None))
+    assert (without_test.mean, without_test.std, without_test.accuracy) == (None, None, None)
+    assert without_test.score() == "none"
+    assert summarise(scored(0.5, 0.7)).score(digits=1) == "60.0 ± 10.0"

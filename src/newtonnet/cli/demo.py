@@ -19,7 +19,7 @@ from newtonnet.report import Study, draw_response, headline, render
 from newtonnet.training import summarise
 
 from .app import app, talk
-from .train import check_writable, run_splits
+from .splits import check_writable, run_splits
 
 
 @app.command()
@@ -61,7 +61,7 @@ def _print(studies: list[Study]) -> None:
     for study in studies:
         summary = summarise(study.records)
         learned = "none" if summary.homophily is None else f"{summary.homophily:.3f}"
-        accuracy = f"{100 * summary.mean:.1f} ± {100 * summary.std:.1f}"
+        accuracy = summary.score(digits=1)
         name = study.title.split(":")[0]
         table.add_row(name, accuracy, learned, f"{study.homophily:.3f}", f"{1 / study.classes:.2f}")
         panels.append(Panel(draw_response(summary.response), title=f"learned filter: {name}", expand=False))

@@ -7,18 +7,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from newtonnet import training
-from newtonnet.datasets import PAPER_SEED, PROTOCOLS, Split, load_dataset, load_splits, make_splits
+from newtonnet.datasets import PAPER_SEED, PROTOCOLS, load_dataset, load_splits, make_splits
 from newtonnet.experiments import SCORES, Setting, find_setting, override
 from newtonnet.files import write_whole
-from newtonnet.graphs import Graph, homophily
-from newtonnet.nn import ZOO, build
+from newtonnet.graphs import homophily
+from newtonnet.nn import ZOO
 from newtonnet.report import draw_response
-from newtonnet.training import Record, Summary, fit, summarise
+from newtonnet.training import Record, Summary, summarise
 
 from .app import app, print_json, talk
+from .splits import check_writable, run_splits
 
 SPLITS, MODEL, TRAINING, LOOP = "What is measured", "The model", "How it is trained", "The run"
 """Headings of the options in the help."""
@@ -160,15 +159,6 @@ def train(
             _print(dataset, model, protocol, setting, records, summary, true, published)
 
 
-def check_writable(path: Path) -> None:
-    """Refuse a path that cannot become a file, before any work is done for it."""
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder; name a file to write to")
-    existing = next(parent for parent in path.absolute().parents if parent.exists())
-    if not existing.is_dir():
-        raise ValueError(f"{existing} is a file, so nothing can be written below it; name another place")
-
-
 def _points(text: str | None) -> str | tuple[float, ...] | None:
     """A list of numbers as numbers; a name stays a name."""
     if text is None or "," not in text:
@@ -192,37 +182,6 @@ def _assignment(text: str) -> tuple[str, Any]:
         return name, jsonlib.loads(value)
     except jsonlib.JSONDecodeError:
         return name, value
-
-
-def run_splits(
-    graph: Graph,
-    model: str,
-    setting: Setting,
-    splits: list[Split],
-    *,
-    seed: int = 0,
-    device: str = "cpu",
-    checkpoint: Path | None = None,
-) -> list[Record]:
-    """Train one member for each split as one population, with a progress bar on standard error."""
-    configs = [replace(setting.config, seed=seed + split.index) for split in splits]
-    population = build(model, graph, setting.options, seeds=[config.seed for config in configs])
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("epoch {task.completed}/{task.total}, {task.fields[members]} training, best validation"),
-        TextColumn("{task.fields[validation]:.3f}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=talk, transient=True) as bar:
-        task = bar.add_task(
-            f"{model} on {graph.name}", total=setting.config.max_epochs, members=len(splits), validation=0.0
-        )
-
-        def show(state: training.Progress) -> None:
-            bar.update(task, completed=state.epoch, members=state.training, validation=state.validation)
-
-        return fit(population, graph, splits, configs, device=device, checkpoint=checkpoint, progress=show)
 
 
 def _as_json(
@@ -267,9 +226,10 @@ def _print(
     true: float,
     published: tuple[float, float] | None,
 ) -> None:
-    ours = f"{100 * summary.mean:.2f} ± {100 * summary.std:.2f}"
-    print(f"{model} on {dataset}: {setting.config.metric} {ours} over {len(summary.splits)} {protocol} splits")
-    if setting.config.metric != "accuracy":
+    print(
+        f"{model} on {dataset}: {setting.config.metric} {summary.score()} over {len(summary.splits)} {protocol} splits"
+    )
+    if setting.config.metric != "accuracy" and summary.accuracy is not None:
         print(f"accuracy {100 * summary.accuracy:.2f}")
     if published is not None and protocol == "random":
         print(f"the paper's: {published[0]:.2f} ± {published[1]:.1f} over 10 random splits")

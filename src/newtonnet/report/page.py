@@ -78,7 +78,7 @@ def _section(study: Study) -> str:
     learned = f"{summary.homophily:.3f}" if summary.homophily is not None else "none"
     metric = str(study.records[0].config["metric"]).replace("_", "-")
     rows = {
-        f"test {metric}": f"{100 * summary.mean:.2f} ± {100 * summary.std:.2f} % over {len(summary.splits)} splits",
+        f"test {metric}": f"{summary.score()} % over {len(summary.splits)} splits",
         "learned homophily h": learned,
         "true homophily": f"{study.homophily:.3f}",
         "chance 1/C": f"{1 / study.classes:.3f}",

@@ -101,17 +101,24 @@ def _without_added(settings: Mapping[str, Any]) -> dict[str, Any]:
 class Summary:
     """Several records of one setting: mean and standard deviation (ddof 0, as in the paper) over their splits."""
 
-    mean: float
-    std: float
+    mean: float | None
+    """None where no split has test nodes, and so the next."""
+    std: float | None
     splits: tuple[float, ...]
     homophily: float | None
     points: tuple[float, ...]
     values: tuple[float, ...]
     response: tuple[float, ...]
     """The mean filter at :data:`FREQUENCIES`."""
-    accuracy: float
+    accuracy: float | None
     """Mean test accuracy, whatever the metric is."""
     failed: int
+
+    def score(self, digits: int = 2) -> str:
+        """Mean ± std in percent, for people."""
+        if self.mean is None or self.std is None:
+            return "none"
+        return f"{100 * self.mean:.{digits}f} ± {100 * self.std:.{digits}f}"
 
 
 def summarise(records: Sequence[Record]) -> Summary:
@@ -121,18 +128,23 @@ def summarise(records: Sequence[Record]) -> Summary:
         reasons = ", ".join(sorted({record.outcome.reason for record in records})) or "no records"
         raise ValueError(f"every run failed: {reasons}; lower the learning rates or the gammas")
     splits = tuple(outcome.test for outcome in done if outcome.test is not None)
-    learned = [outcome.homophily for outcome in done if outcome.homophily is not None]
     return Summary(
-        mean=float(np.mean(splits)) if splits else math.nan,
-        std=float(np.std(splits)) if splits else math.nan,
+        mean=_mean(splits),
+        std=float(np.std(splits)) if splits else None,
         splits=splits,
-        homophily=float(np.mean(learned)) if learned else None,
+        homophily=_mean([outcome.homophily for outcome in done]),
         points=done[0].points,
         values=tuple(float(v) for v in np.mean([outcome.values for outcome in done], axis=0)),
         response=tuple(float(v) for v in np.mean([outcome.response for outcome in done], axis=0)),
-        accuracy=float(np.mean([outcome.test_accuracy or math.nan for outcome in done])),
+        accuracy=_mean([outcome.test_accuracy for outcome in done]),
         failed=len(records) - len(done),
     )
+
+
+def _mean(numbers: Sequence[float | None]) -> float | None:
+    """Mean of the numbers there are."""
+    known = [number for number in numbers if number is not None]
+    return float(np.mean(known)) if known else None
 
 
 def _canonical(value: Any) -> Any:
