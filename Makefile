@@ -8,7 +8,7 @@ export NEWTONNET_DATA ?= $(abspath ../shared/data)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format clean
+.PHONY: help demo test bench check format clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -25,6 +25,9 @@ demo: $(VENV)/installed ## train on the embedded graphs and write out/demo/repor
 
 test: $(VENV)/installed ## run the whole test suite, doctests and examples included
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+
+bench: $(VENV)/installed ## measure this machine (a quarter of an hour; QUICK=1: two minutes) and save the figures
+	$(BIN)/newtonnet bench $(if $(QUICK),--quick)
 
 check: $(VENV)/installed ## format, lint and types, without changing anything
 	$(BIN)/ruff format --check .

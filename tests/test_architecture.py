@@ -8,13 +8,14 @@ import pytest
 TOP = "the package itself"
 SOURCE = Path(__file__).parent.parent / "src" / "newtonnet"
 LEVELS = [
-    {"files"},
+    {"files", "kernels"},
     {"polynomials", "graphs"},
     {"datasets", "nn"},
     {"training"},
     {"search"},
     {"estimator"},
     {"experiments"},
+    {"bench"},
     {"report"},
     {"cli", "pyg"},
     {TOP},

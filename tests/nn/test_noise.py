@@ -6,26 +6,26 @@ from newtonnet.nn.noise import check_rate
 
 
 def test_masks_have_mean_one_and_the_asked_rate():
-    mask = Noise(0, (1,), 7).shared(torch.zeros(400, 500), 0.3, stream=0)
+    mask = Noise(0, (1,), 7).drop_shared(torch.ones(400, 500), 0.3, stream=0)
     assert float((mask == 0).float().mean()) == pytest.approx(0.3, abs=0.005)
     assert float(mask.mean()) == pytest.approx(1.0, abs=0.01)
     assert mask.unique().tolist() == pytest.approx([0.0, 1 / 0.7], rel=1e-4)
 
 
 def test_a_members_mask_does_not_depend_on_its_neighbours():
-    alone = Noise(0, (5,), 3).members(torch.zeros(40, 1, 7), 0.5, stream=1)
-    together = Noise(0, (2, 5, 9), 3).members(torch.zeros(40, 3, 7), 0.5, stream=1)
+    alone = Noise(0, (5,), 3).drop_members(torch.ones(40, 1, 7), 0.5, stream=1)
+    together = Noise(0, (2, 5, 9), 3).drop_members(torch.ones(40, 3, 7), 0.5, stream=1)
     assert torch.equal(together[:, 1], alone[:, 0])
     assert not torch.equal(together[:, 0], together[:, 1])
 
 
 @pytest.mark.parametrize("other", [Noise(0, (5,), 4), Noise(0, (6,), 3)])
 def test_masks_change_with_epoch_and_seed(other):
-    template = torch.zeros(40, 1, 7)
-    mask = Noise(0, (5,), 3).members(template, 0.5, stream=1)
-    assert not torch.equal(mask, other.members(template, 0.5, stream=1))
-    assert not torch.equal(mask, Noise(0, (5,), 3).members(template, 0.5, stream=2))
-    assert torch.equal(mask, Noise(1, (5,), 3).members(template, 0.5, stream=1))
+    template = torch.ones(40, 1, 7)
+    mask = Noise(0, (5,), 3).drop_members(template, 0.5, stream=1)
+    assert not torch.equal(mask, other.drop_members(template, 0.5, stream=1))
+    assert not torch.equal(mask, Noise(0, (5,), 3).drop_members(template, 0.5, stream=2))
+    assert torch.equal(mask, Noise(1, (5,), 3).drop_members(template, 0.5, stream=1))
 
 
 @pytest.mark.parametrize("rate", [-0.1, 1.0, float("nan")])
@@ -35,12 +35,12 @@ def test_a_rate_outside_zero_to_one_is_refused(rate):
 
 
 def test_negative_seeds_have_masks_of_their_own():
-    masks = Noise(0, (-1, -2), 1).members(torch.zeros(50, 2, 4), 0.5, stream=0)
+    masks = Noise(0, (-1, -2), 1).drop_members(torch.ones(50, 2, 4), 0.5, stream=0)
     assert not torch.equal(masks[:, 0], masks[:, 1])
 
 
 def test_streams_differ_and_do_not_depend_on_the_shape_of_others():
     noise = Noise(0, (1,), 1)
     assert not torch.equal(
-        noise.members(torch.zeros(50, 1, 4), 0.5, stream=1), noise.members(torch.zeros(50, 1, 4), 0.5, stream=2)
+        noise.drop_members(torch.ones(50, 1, 4), 0.5, stream=1), noise.drop_members(torch.ones(50, 1, 4), 0.5, stream=2)
     )

@@ -48,11 +48,11 @@ def test_training_pass_drops_features_hidden_units_and_signals_each_with_its_own
     inputs = model.prepare(graph)
     logits = model(inputs, noise).detach()
     x = torch.tensor(graph.features, dtype=torch.float64)
-    x = x * noise.shared(x, 0.3, stream=0)
+    x = noise.drop_shared(x, 0.3, stream=0)
     hidden = torch.relu(torch.einsum("nf,fph->nph", x, model.weight1) + model.bias1)
-    hidden = hidden * noise.members(hidden, 0.3, stream=1)
+    hidden = noise.drop_members(hidden, 0.3, stream=1)
     encoded = torch.einsum("nph,phc->npc", hidden, model.weight2) + model.bias2
-    encoded = encoded * noise.members(encoded, 0.6, stream=2)
+    encoded = noise.drop_members(encoded, 0.6, stream=2)
     expected = propagate(inputs.operator, encoded, model.filter.coefficients(model.filter_parameters()))
     torch.testing.assert_close(logits, expected.detach(), rtol=1e-10, atol=1e-10)
 

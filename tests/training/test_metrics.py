@@ -25,9 +25,10 @@ def splits(rng):
 def test_scores_and_loss_equal_scikit_learns(graph, splits, rng):
     logits = rng.standard_normal((90, 3, 2))
     targets = make_targets(graph, splits)
-    accuracy = scores("accuracy", torch.tensor(logits), targets)
-    auc = scores("roc_auc", torch.tensor(logits), targets)
-    loss = cross_entropy(torch.tensor(logits), targets, 0)
+    predicted = torch.tensor(logits).argmax(dim=2)
+    accuracy = scores("accuracy", torch.tensor(logits), predicted, targets)
+    auc = scores("roc_auc", torch.tensor(logits), predicted, targets)
+    loss = cross_entropy(torch.tensor(logits), targets)
     for p, split in enumerate(splits):
         for i, part in enumerate((split.train, split.validation, split.test)):
             y, z = graph.labels[part], logits[part, p]

@@ -1,6 +1,6 @@
 """The command line: one module for each command, registered by being imported."""
 
-from . import datasets, demo, train
+from . import bench, datasets, demo, reproduce, search, train
 from .app import app, main
 
-__all__ = ["app", "datasets", "demo", "main", "train"]
+__all__ = ["app", "bench", "datasets", "demo", "main", "reproduce", "search", "train"]

@@ -2,13 +2,17 @@
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from newtonnet import kernels
+
 from .graph import Graph
+from .plan import Plan, make_plan
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,10 +22,15 @@ class Operator:
     Attributes:
         matrix: sparse CSR, shape ``(n, n)``.
         transpose: its transpose for the backward pass; the same tensor where the graph is undirected.
+        scale: :math:`S` where the matrix is :math:`S A S` for a pattern :math:`A` of ones; None where it has weights.
+        kernel: ``native`` (made for this machine by llvmlite, the extra ``fast``) or ``vendor`` (torch's own sparse
+            product); None takes the native one where it can be had.
     """
 
     matrix: Tensor
     transpose: Tensor
+    scale: Tensor | None = None
+    kernel: str | None = None
 
     @property
     def nodes(self) -> int:
@@ -31,8 +40,39 @@ class Operator:
     def to(self, dtype: torch.dtype, device: torch.device | str = "cpu") -> "Operator":
         """The same operator in another type or place."""
         matrix = self.matrix.to(device=device, dtype=dtype)
-        symmetric = self.transpose is self.matrix
-        return Operator(matrix, matrix if symmetric else self.transpose.to(device=device, dtype=dtype))
+        transpose = matrix if self.symmetric else self.transpose.to(device=device, dtype=dtype)
+        scale = None if self.scale is None else self.scale.to(device=device, dtype=dtype)
+        return Operator(matrix, transpose, scale, self.kernel)
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether one matrix serves both directions."""
+        return self.transpose is self.matrix
+
+    @cached_property
+    def plan(self) -> Plan | None:
+        """How the native kernel multiplies the matrix, chosen once; None where the vendor's kernel does it."""
+        return make_plan(self.matrix, self.scale) if self._native else None
+
+    @cached_property
+    def transpose_plan(self) -> Plan | None:
+        """The same for the transpose."""
+        if self.symmetric:
+            return self.plan
+        return make_plan(self.transpose, self.scale) if self._native else None
+
+    @property
+    def _native(self) -> bool:
+        if self.kernel not in (None, "native", "vendor"):
+            raise ValueError(f"the kernel must be native, vendor or None, got {self.kernel!r}")
+        possible = self.matrix.device.type == "cpu" and self.matrix.dtype in kernels.KINDS
+        if self.kernel == "native" and not (possible and kernels.available()):
+            raise ValueError("the native kernel runs on the CPU and needs llvmlite; pip install 'newtonnet[fast]'")
+        return possible and kernels.available() and self.kernel != "vendor"
+
+    def describe(self) -> str:
+        """Which kernel multiplies by this operator, and how."""
+        return "vendor kernel (torch's sparse product)" if self.plan is None else self.plan.describe()
 
 
 def normalised_operator(
@@ -67,7 +107,13 @@ def normalise(adjacency: sp.csr_array, *, self_loops: bool = False, symmetric: b
         (scale[rows] * matrix.data * scale[matrix.indices], matrix.indices, matrix.indptr), matrix.shape
     )
     forward = sparse_tensor(scaled)
-    return Operator(forward, forward if symmetric else sparse_tensor(sp.csr_array(scaled.T)))
+    # A node without neighbours may have any scale; one with neighbours that reach it but none of its own has scale 0.
+    pattern = bool((matrix.data == 1).all()) and (symmetric or bool((degree > 0).all()))
+    return Operator(
+        forward,
+        forward if symmetric else sparse_tensor(sp.csr_array(scaled.T)),
+        torch.from_numpy(np.where(degree > 0, scale, 1.0)) if pattern else None,
+    )
 
 
 def sparse_tensor(matrix: sp.csr_array) -> Tensor:

@@ -61,9 +61,8 @@ def chebyshev_moments(operator: Operator, x: Tensor, degree: int) -> Tensor:
     >>> chebyshev_moments(normalised_operator(path), torch.ones(3, 1, 1), 1).flatten()
     tensor([ 3.0000, -2.8284])
     """
-    inner = x.new_empty(degree + 1, x.shape[1])
-    _series(operator.matrix, x, torch.zeros_like(inner), against=x, inner=inner)
-    return inner
+    inner = _series(operator, x, x.new_zeros(degree + 1, x.shape[1]), against=x)[1]
+    return inner.sum(dim=2)
 
 
 class _Polynomial(torch.autograd.Function):
@@ -73,39 +72,53 @@ class _Polynomial(torch.autograd.Function):
     def forward(ctx: Any, operator: Operator, x: Tensor, coefficients: Tensor) -> Tensor:
         ctx.operator = operator
         ctx.save_for_backward(x, coefficients)
-        return _series(operator.matrix, x, coefficients)
+        return _series(operator, x, coefficients)[0]
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor, Tensor | None]:
         x, coefficients = ctx.saved_tensors
-        if not ctx.needs_input_grad[2]:
-            return None, _series(ctx.operator.transpose, gradient, coefficients), None
-        inner = torch.empty_like(coefficients)
-        return None, _series(ctx.operator.transpose, gradient, coefficients, against=x, inner=inner), inner
+        against = x if ctx.needs_input_grad[2] else None
+        filtered, inner = _series(ctx.operator, gradient, coefficients, against=against, transposed=True)
+        if against is None:
+            return None, filtered, None
+        return None, filtered, inner if coefficients.ndim == 3 else inner.sum(dim=2)
 
 
 def _series(
-    matrix: Tensor, x: Tensor, coefficients: Tensor, *, against: Tensor | None = None, inner: Tensor | None = None
-) -> Tensor:
-    """Sum of c_k T_k(-matrix) x; with ``against`` also its inner product with every T_k(-matrix) x into ``inner``."""
-    weights = coefficients if coefficients.ndim == 3 else coefficients[..., None]
-    block = x.contiguous()
-    columns = block.shape[1] * block.shape[2]
+    operator: Operator,
+    x: Tensor,
+    coefficients: Tensor,
+    *,
+    against: Tensor | None = None,
+    transposed: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """Sum of c_k T_k(-A) x, and the inner products of ``against`` with every term, ``(K+1, P, d)``; else empty."""
+    n, population, d = x.shape
+    weights = coefficients if coefficients.ndim == 3 else coefficients[..., None].expand(-1, population, d)
+    flat = weights.reshape(len(weights), population * d).contiguous()
+    block = x.reshape(n, population * d).contiguous()
+    other = None if against is None else against.reshape(n, population * d).contiguous()
+    plan = operator.transpose_plan if transposed else operator.plan
+    if plan is None:
+        total, inner = _vendor_series(operator.transpose if transposed else operator.matrix, block, flat, other)
+    else:
+        total, inner = plan.series(block, flat, other)
+    return total.view(n, population, d), block.new_empty(0) if inner is None else inner.view(-1, population, d)
 
-    def note(k: int, term: Tensor) -> None:
-        if against is not None and inner is not None:
-            products = (against * term).sum(dim=0)
-            inner[k] = products if inner.ndim == 3 else products.sum(dim=1)
 
+def _vendor_series(
+    matrix: Tensor, block: Tensor, weights: Tensor, against: Tensor | None
+) -> tuple[Tensor, Tensor | None]:
+    """The same for blocks ``(n, c)`` and weights ``(K+1, c)`` by torch's own sparse product."""
+    inner = [] if against is None else [(against * block).sum(dim=0)]
     total = weights[0] * block
-    note(0, block)
     before, now = block, block
-    for k in range(1, len(coefficients)):
+    for k in range(1, len(weights)):
         # T_1 = -A x, then T_k = -2 A T_{k-1} - T_{k-2}: one fused product each.
         beta, alpha = (0, -1) if k == 1 else (-1, -2)
-        term = torch.addmm(before.view(-1, columns), matrix, now.view(-1, columns), beta=beta, alpha=alpha)
-        before, now = now, term.view_as(block)
+        before, now = now, torch.addmm(before, matrix, now, beta=beta, alpha=alpha)
         total.addcmul_(weights[k], now)
-        note(k, now)
-    return total
+        if against is not None:
+            inner.append((against * now).sum(dim=0))
+    return total, torch.stack(inner) if inner else None

@@ -1,19 +1,24 @@
-"""Dropout masks that depend on seed, epoch and place alone, never on who trains in the same population."""
+"""Dropout that depends on seed, epoch and place alone, never on who trains in the same population."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from newtonnet import kernels
+from newtonnet.kernels import Mask
 
 LEVELS = 1 << 16
-"""Masks are cut from 16-bit numbers, four to a random word: rates are exact to 1/65536."""
+"""What is kept is decided by 16-bit numbers, four to a random word: rates are exact to 1/65536."""
 
 
 @dataclass(frozen=True)
 class Noise:
-    """The dropout masks of one epoch.
+    """The dropout of one epoch.
 
     Attributes:
         run_seed: key of the mask on the input features, which all members of a population share.
@@ -25,18 +30,28 @@ class Noise:
     member_seeds: tuple[int, ...]
     epoch: int
 
-    def shared(self, template: Tensor, rate: float, *, stream: int) -> Tensor:
-        """One mask for all members, of the template's shape, type and place: 0, or 1 / (1 - rate)."""
-        keep = _keep(self.run_seed, self.epoch, stream, template.numel(), rate)
-        return _scaled(torch.from_numpy(keep).view(template.shape), template, rate)
+    def drop_shared(self, x: Tensor, rate: float, *, stream: int) -> Tensor:
+        """One mask for all members on a block of any shape that has no gradient: 0, or x / (1 - rate)."""
+        mask = self._mask((self.run_seed,), rate, stream)
+        if _is_native(x):
+            return kernels.drop_flat(x.contiguous(), mask)
+        return _masked(x.reshape(1, 1, -1), mask).view(x.shape)
 
-    def members(self, template: Tensor, rate: float, *, stream: int) -> Tensor:
-        """One mask for each member, in the shape ``(n, P, d)`` of the template."""
-        n, population, d = template.shape
-        keep = np.empty((n, population, d), dtype=np.bool_)
-        for p, seed in enumerate(self.member_seeds):
-            keep[:, p] = _keep(seed, self.epoch, stream, n * d, rate).reshape(n, d)
-        return _scaled(torch.from_numpy(keep), template, rate)
+    def drop_members(self, x: Tensor, rate: float, *, stream: int) -> Tensor:
+        """A mask of its own for each member of ``(n, P, d)``."""
+        dropped: Tensor = _Drop.apply(x, self.members(rate, stream=stream))  # type: ignore[no-untyped-call]
+        return dropped
+
+    def members(self, rate: float, *, stream: int) -> Mask:
+        """What decides on the masks of all members."""
+        return self._mask(self.member_seeds, rate, stream)
+
+    def _mask(self, seeds: tuple[int, ...], rate: float, stream: int) -> Mask:
+        first = np.array([seed % 2**64 for seed in seeds], dtype=np.uint64)
+        keys = _mixed(_mixed(first) + np.uint64((self.epoch << 8) + stream))
+        threshold = min(round(rate * LEVELS), LEVELS - 1)
+        # Scaled by the exact rate of the 16-bit threshold, so that the expectation is exactly the input.
+        return Mask(tuple(keys.tolist()), threshold, LEVELS / (LEVELS - threshold))
 
 
 def check_rate(rate: float) -> None:
@@ -45,16 +60,43 @@ def check_rate(rate: float) -> None:
         raise ValueError(f"a dropout rate must be at least 0 and below 1, got {rate}")
 
 
-def _threshold(rate: float) -> int:
-    return min(round(rate * LEVELS), LEVELS - 1)
+def drop(x: Tensor, mask: Mask) -> Tensor:
+    """Dropout of ``(n, P, d)``, by the native kernel or without; the same either way."""
+    return kernels.drop(x.contiguous(), mask) if _is_native(x) else _masked(x, mask)
 
 
-def _keep(seed: int, epoch: int, stream: int, count: int, rate: float) -> NDArray[np.bool_]:
-    key = np.array([seed % 2**64, (epoch << 8) + stream], dtype=np.uint64)
-    words = np.random.Philox(key=key).random_raw(-(-count // 4))
-    return words.view(np.uint16)[:count] >= _threshold(rate)
+class _Drop(torch.autograd.Function):
+    """Dropout whose backward pass makes the same mask again instead of keeping it."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, mask: Mask) -> Tensor:
+        ctx.mask = mask
+        return drop(x, mask)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return drop(gradient, ctx.mask), None
 
 
-def _scaled(keep: Tensor, template: Tensor, rate: float) -> Tensor:
-    # Scaled by the exact rate of the 16-bit threshold, so that the expectation is exactly the input.
-    return keep.to(template).mul_(LEVELS / (LEVELS - _threshold(rate)))
+def _is_native(x: Tensor) -> bool:
+    return x.device.type == "cpu" and x.dtype in kernels.KINDS and kernels.available()
+
+
+def _masked(x: Tensor, mask: Mask) -> Tensor:
+    """The same without a native kernel: the hash of key and place, number by number."""
+    n, population, d = x.shape
+    per_row = kernels.words(d)
+    places = np.arange(1, n * per_row + 1, dtype=np.uint64) * np.uint64(kernels.STEP)
+    keep = np.empty((n, population, d), dtype=np.bool_)
+    for p, key in enumerate(mask.keys):
+        bits = _mixed(places + np.uint64(key)).view(np.uint16).reshape(n, kernels.PER_WORD * per_row)
+        keep[:, p] = bits[:, :d] >= mask.threshold
+    return x * torch.from_numpy(keep).to(x).mul_(mask.scale)
+
+
+def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """SplitMix64's finaliser: every bit of the result depends on every bit of the word."""
+    for shift, factor in kernels.MIX:
+        words = (words ^ (words >> np.uint64(shift))) * np.uint64(factor)
+    return words ^ (words >> np.uint64(kernels.LAST_SHIFT))

@@ -51,6 +51,11 @@ class Population(nn.Module, ABC):
         """The type of every parameter."""
         return next(self.parameters()).dtype
 
+    @property
+    def deterministic(self) -> bool:
+        """Whether training and evaluation compute the same logits, so that one pass serves both."""
+        return False
+
     def filter_parameters(self) -> dict[str, Tensor]:
         """The filter's raw parameters by their own names, each ``(m, P)`` or ``(m, P, d)``."""
         start = self.filter.start if self.filter is not None else {}

@@ -12,8 +12,9 @@ from newtonnet.graphs import Graph, propagate
 from newtonnet.polynomials import Filter
 
 from .branch import Branch, branch_logits
+from .encoder import encode
 from .inputs import adjacency_features, check_features, check_same_graph, normalised_inputs, with_adjacency
-from .layers import Inputs, dropout, feature_linear, member_linear, uniform_start
+from .layers import Inputs, dropout, feature_linear, uniform_start
 from .noise import Noise, check_rate
 from .population import Population
 
@@ -99,6 +100,12 @@ class SpectralNet(Population):
             value = start.transpose(0, 1) if inner else start
             self._add(name, value.to(dtype), axis=int(inner), group="branch" if "branch" in name else "encoder")
 
+    @property
+    def deterministic(self) -> bool:
+        """Whether there is no dropout anywhere."""
+        noisy = self.branch is not None and self.branch.dropout > 0
+        return self.dropout == 0 and self.propagation_dropout == 0 and not noisy
+
     def prepare(self, graph: Graph, device: torch.device | str = "cpu") -> Inputs:
         """The graph's features and its normalised operator; for a branch also the adjacency of the graph it knows."""
         check_features(graph, self.get_parameter("weight1").shape[0])
@@ -110,10 +117,12 @@ class SpectralNet(Population):
 
     def forward(self, inputs: Inputs, noise: Noise | None = None) -> Tensor:
         """Logits of all nodes, shape ``(n, P, C)``."""
-        encoded = feature_linear(inputs.features, self.weight1, rate=self.dropout, noise=noise, stream=0) + self.bias1
         if self.hidden:
-            encoded = dropout(torch.relu(encoded), rate=self.dropout, noise=noise, stream=1)
-            encoded = member_linear(encoded, self.weight2, self.bias2)
+            weights = (self.weight1, self.bias1, self.weight2, self.bias2)
+            encoded = encode(inputs.features, weights, rate=self.dropout, noise=noise)
+        else:
+            rate = self.dropout
+            encoded = feature_linear(inputs.features, self.weight1, rate=rate, noise=noise, stream=0) + self.bias1
         encoded = dropout(encoded, rate=self.propagation_dropout, noise=noise, stream=2)
         coefficients = self.filter.coefficients(self.filter_parameters())
         if coefficients.ndim == 1:  # a fixed filter is the same for every member
@@ -121,8 +130,8 @@ class SpectralNet(Population):
         logits = propagate(inputs.operator, encoded, coefficients)
         if self.branch is None:
             return logits
-        weights = (self.branch_weight1, self.branch_bias1, self.branch_weight2, self.branch_bias2)
-        return logits + branch_logits(self.branch, adjacency_features(inputs), weights, noise=noise, stream=3)
+        branch = (self.branch_weight1, self.branch_bias1, self.branch_weight2, self.branch_bias2)
+        return logits + branch_logits(self.branch, adjacency_features(inputs), branch, noise=noise, stream=3)
 
 
 def check_condition(filter: Filter, dtype: torch.dtype) -> None:

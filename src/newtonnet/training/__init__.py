@@ -5,6 +5,7 @@ from .engine import fit
 from .metrics import roc_auc
 from .record import FREQUENCIES, NUMERICS, Outcome, Record, Summary, summarise
 from .run import Progress
+from .setting import Setting, override
 from .shape import band_masks, predicted_homophily, shape_penalty
 
 __all__ = [
@@ -14,9 +15,11 @@ __all__ = [
     "Outcome",
     "Progress",
     "Record",
+    "Setting",
     "Summary",
     "band_masks",
     "fit",
+    "override",
     "predicted_homophily",
     "roc_auc",
     "shape_penalty",

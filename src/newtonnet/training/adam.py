@@ -1,16 +1,16 @@
 """Adam for a population: one step for all members, each with its own learning rates and weight decays."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
 
+from newtonnet import kernels
+from newtonnet.kernels import BETAS, EPSILON
 from newtonnet.nn import Population
 
 from .config import Config
-
-BETAS = (0.9, 0.999)
-EPSILON = 1e-8
 
 
 class Adam:
@@ -38,6 +38,9 @@ class Adam:
         first_bias, second_bias = (1 - beta**self.steps for beta in BETAS)
         for name, parameter in self.model.learned().items():
             gradient = gradients[name]
+            if parameter.device.type == "cpu" and parameter.dtype in kernels.KINDS and kernels.available():
+                self._native_step(name, parameter, gradient.contiguous(), first_bias, second_bias)
+                continue
             if self.decoupled:
                 parameter.mul_(1 - self.rates[name] * self.decays[name])
             else:
@@ -47,6 +50,24 @@ class Adam:
             second.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
             scale = (second / second_bias).sqrt_().add_(EPSILON)
             parameter.addcdiv_(first * self.rates[name], scale, value=-1 / first_bias)
+
+    def _native_step(
+        self, name: str, parameter: Tensor, gradient: Tensor, first_bias: float, second_bias: float
+    ) -> None:
+        axis = self.model.axes[name]
+        kernels.adam_kernel(parameter.dtype, decoupled=self.decoupled)(
+            parameter.data_ptr(),
+            gradient.data_ptr(),
+            self.first[name].data_ptr(),
+            self.second[name].data_ptr(),
+            self.rates[name].data_ptr(),
+            self.decays[name].data_ptr(),
+            math.prod(parameter.shape[:axis]),
+            parameter.shape[axis],
+            math.prod(parameter.shape[axis + 1 :]),
+            1 / first_bias,
+            1 / second_bias,
+        )
 
     def take(self, model: Population, members: Tensor) -> "Adam":
         """The optimiser of some of the members, whose population is ``model``."""

@@ -16,8 +16,9 @@ from .checkpoint import load_checkpoint, save_checkpoint
 from .config import Config, check_shared
 from .interrupt import deferred_interrupt
 from .outcome import make_records
+from .parts import Crowd
 from .record import Record, record_id
-from .run import Progress, Run
+from .run import Progress
 
 
 def fit(
@@ -29,6 +30,8 @@ def fit(
     device: torch.device | str = "cpu",
     checkpoint: str | Path | None = None,
     checkpoint_seconds: float = 60.0,
+    threads: int | None = None,
+    max_memory: int | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> list[Record]:
     """Train every member on its split and leave the model at its members' best validation states.
@@ -45,7 +48,10 @@ def fit(
         checkpoint: a file to save the run's state to now and then and on an interruption, and to resume from where it
             exists; it is removed at the end.
         checkpoint_seconds: time between two saves.
-        progress: called after every epoch.
+        threads: threads to train with; None takes torch's number. A large population is cut into parts that fit the
+            cache, and parts train side by side, each in a thread of its own.
+        max_memory: bytes that training may take beside the graph; parts are made small enough.
+        progress: called after every epoch, or now and then where parts train side by side.
 
     Returns:
         One record for each member, in order.
@@ -59,29 +65,33 @@ def fit(
     ids = [record_id(model, graph, split, config) for split, config in zip(splits, configs, strict=True)]
     fingerprint = hashlib.sha256("".join(ids).encode()).hexdigest()
     model.to(device)
-    run = Run(model, graph, splits, configs, device)
+    threads = torch.get_num_threads() if threads is None else threads
+    if threads < 1:
+        raise ValueError(f"threads must be at least 1, got {threads}")
+    crowd = Crowd(model, graph, splits, configs, device=device, threads=threads, max_memory=max_memory)
     if checkpoint is not None and checkpoint.exists():
-        run.restore(load_checkpoint(checkpoint, fingerprint=fingerprint))
+        crowd.restore(load_checkpoint(checkpoint, fingerprint=fingerprint))
     saved = time.monotonic()
-    whole = True
     try:
         with deferred_interrupt() as release:
-            while not run.finished:
-                whole = False
-                run.step()
-                whole = True
+
+            def after() -> None:
+                nonlocal saved
                 if progress is not None:
-                    progress(run.report())
+                    progress(crowd.report())
                 if checkpoint is not None and time.monotonic() - saved > checkpoint_seconds:
-                    save_checkpoint(checkpoint, run.state(), fingerprint=fingerprint)
+                    with crowd.still():
+                        save_checkpoint(checkpoint, crowd.state(), fingerprint=fingerprint)
                     saved = time.monotonic()
                 release()
+
+            crowd.train(after)
     except KeyboardInterrupt:
-        if checkpoint is not None and whole:  # half an epoch would resume to another result; keep the last whole one
-            save_checkpoint(checkpoint, run.state(), fingerprint=fingerprint)
-        model.put(run.best)
+        if checkpoint is not None and crowd.whole:  # half an epoch would resume to another result
+            save_checkpoint(checkpoint, crowd.state(), fingerprint=fingerprint)
+        crowd.keep_best()
         raise
-    records = make_records(run, ids)
+    records = make_records(crowd, ids)
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
     return records

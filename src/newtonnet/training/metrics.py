@@ -1,10 +1,13 @@
 """What a prediction is worth: cross entropy, accuracy and ROC-AUC for every member at once."""
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
@@ -24,9 +27,37 @@ class Targets:
     labels: Tensor
     masks: Tensor
 
+    @cached_property
+    def sizes(self) -> Tensor:
+        """Nodes in each part of each member's split, ``(3, P)``."""
+        return self.masks.sum(dim=1)
+
+    @cached_property
+    def training(self) -> "Training":
+        """The nodes that train, as one list over all members."""
+        nodes, members = self.masks[0].nonzero(as_tuple=True)
+        return Training(nodes * self.masks.shape[2] + members, self.labels[nodes], members, self.sizes[0])
+
     def take(self, members: Tensor) -> "Targets":
         """The targets of some of the members."""
         return Targets(self.labels, self.masks[:, :, members])
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """The pairs of a node and a member that it trains, m in all.
+
+    Attributes:
+        places: their places among all n P pairs, node first, ``(m,)``.
+        classes: the nodes' classes, ``(m,)``.
+        members: the members, ``(m,)``.
+        sizes: how many nodes train each member, ``(P,)``.
+    """
+
+    places: Tensor
+    classes: Tensor
+    members: Tensor
+    sizes: Tensor
 
 
 def make_targets(graph: Graph, splits: list[Split], device: torch.device | str = "cpu") -> Targets:
@@ -39,28 +70,61 @@ def make_targets(graph: Graph, splits: list[Split], device: torch.device | str =
     return Targets(labels.to(device), torch.from_numpy(masks).to(device))
 
 
-def cross_entropy(logits: Tensor, targets: Targets, part: int) -> Tensor:
-    """Mean cross entropy of each member over one part of its split: ``(n, P, C)`` to ``(P,)``."""
-    mask = targets.masks[part]
-    chosen = targets.labels[:, None, None].expand(-1, logits.shape[1], 1)
-    likelihood = torch.log_softmax(logits, dim=2).gather(2, chosen)[..., 0]
-    return -torch.where(mask, likelihood, 0).sum(dim=0) / mask.sum(dim=0)
+def cross_entropy(logits: Tensor, targets: Targets) -> Tensor:
+    """Mean cross entropy of each member over its training nodes: ``(n, P, C)`` to ``(P,)``."""
+    loss: Tensor = _CrossEntropy.apply(logits, targets.training)  # type: ignore[no-untyped-call]
+    return loss
 
 
-def predicted_classes(logits: Tensor, targets: Targets) -> Tensor:
-    """Each member's class for every node, with its training labels put in: ``(n, P, C)`` to ``(n, P)``, int16."""
-    chosen = torch.where(targets.masks[0], targets.labels[:, None], logits.argmax(dim=2))
-    return chosen.to(torch.int16 if logits.shape[2] < 2**15 else torch.int64)
+class _CrossEntropy(torch.autograd.Function):
+    """Cross entropy of the chosen rows, class by class: a handful of classes is too few to work along."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, training: Training) -> Tensor:
+        chosen = logits.reshape(-1, logits.shape[2]).index_select(0, training.places).t().contiguous()
+        chosen -= chosen.amax(dim=0)
+        own = chosen.gather(0, training.classes[None])[0]
+        exponentials = chosen.exp_()
+        total = exponentials.sum(dim=0)
+        losses = total.log() - own
+        ctx.save_for_backward(exponentials, total)
+        ctx.training, ctx.shape = training, logits.shape
+        sums = logits.new_zeros(logits.shape[1]).index_add_(0, training.members, losses)
+        return sums / training.sizes
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        exponentials, total = ctx.saved_tensors
+        training, (n, population, classes) = ctx.training, ctx.shape
+        weights = (gradient / training.sizes).index_select(0, training.members)
+        slopes = exponentials * (weights / total)
+        slopes.scatter_add_(0, training.classes[None], -weights[None])
+        out = gradient.new_zeros(n * population, classes)
+        return out.index_copy_(0, training.places, slopes.t()).view(n, population, classes), None
 
 
-def scores(metric: str, logits: Tensor, targets: Targets) -> Tensor:
-    """Score of each member on the train, validation and test nodes, float64, ``(3, P)``; NaN on an empty part."""
-    return _SCORES[metric](logits, targets)
+def substituted(predicted: Tensor, targets: Targets, classes: int) -> Tensor:
+    """Each member's class for every node, ``(n, P)``, with its training labels put in; int16 where that holds them."""
+    chosen = torch.where(targets.masks[0], targets.labels[:, None], predicted)
+    return chosen.to(torch.int16 if classes < 2**15 else torch.int64)
 
 
-def _accuracy(logits: Tensor, targets: Targets) -> Tensor:
-    right = logits.argmax(dim=2) == targets.labels[:, None]
-    return (targets.masks & right).sum(dim=1).double() / targets.masks.sum(dim=1)
+def scores(metric: str, logits: Tensor, predicted: Tensor, targets: Targets) -> Tensor:
+    """Score of each member on its train, validation and test nodes, float64, ``(3, P)``; NaN on an empty part.
+
+    Args:
+        metric: ``accuracy`` or ``roc_auc``.
+        logits: ``(n, P, C)``.
+        predicted: the class of the largest of them, ``(n, P)``.
+        targets: labels and splits.
+    """
+    return _accuracy(predicted, targets) if metric == "accuracy" else _roc_auc(logits, targets)
+
+
+def _accuracy(predicted: Tensor, targets: Targets) -> Tensor:
+    right = predicted == targets.labels[:, None]
+    return (targets.masks & right).sum(dim=1).double() / targets.sizes
 
 
 def _roc_auc(logits: Tensor, targets: Targets) -> Tensor:
@@ -74,9 +138,6 @@ def _roc_auc(logits: Tensor, targets: Targets) -> Tensor:
             mask = targets.masks[i, :, p]
             result[i, p] = roc_auc(margin[mask, p], positive[mask])
     return result
-
-
-_SCORES = {"accuracy": _accuracy, "roc_auc": _roc_auc}
 
 
 def roc_auc(margin: Tensor, positive: Tensor) -> float:

@@ -1,9 +1,9 @@
 """What every member of a finished run has reached, as records."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import asdict
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -11,26 +11,37 @@ from newtonnet.datasets import Split
 from newtonnet.nn import Population
 
 from .config import Config
-from .metrics import predicted_classes, scores
+from .metrics import scores, substituted
 from .record import FREQUENCIES, Outcome, Record
+from .parts import Crowd
 from .run import CURVES, Run
 from .shape import predicted_homophily
 
 
-def make_records(run: Run, ids: Sequence[str]) -> list[Record]:
+def make_records(crowd: Crowd, ids: Sequence[str]) -> list[Record]:
     """Put the best states into the model and write down one record for each member."""
+    crowd.keep_best()
+    seconds = crowd.seconds() / len(crowd.configs)
+    records = []
+    for part, members in enumerate(crowd.members):
+        own = [ids[member] for member in members.tolist()]
+        records += _part_records(crowd.start(part), own, seconds)
+    return records
+
+
+def _part_records(run: Run, ids: Sequence[str], seconds: float) -> list[Record]:
     run.whole.put(run.best)
     with torch.no_grad():
         logits = run.whole(run.inputs)
-        accuracies = scores("accuracy", logits, run.all_targets)[2].tolist()
-        classes = predicted_classes(logits, run.all_targets)
+        predicted = logits.argmax(dim=2)
+        accuracies = scores("accuracy", logits, predicted, run.all_targets)[2].tolist()
+        classes = substituted(predicted, run.all_targets, run.graph.classes)
         homophily = predicted_homophily(run.pairs, classes).tolist()
         points, values, response = _learned_filter(run.whole)
-    seconds = (run.seconds + time.monotonic() - run.began) / len(run.configs)
     curves = torch.stack(run.curves) if run.curves else torch.zeros(0, 1 + len(CURVES), len(run.configs))
     records = []
     for p, (split, config) in enumerate(zip(run.splits, run.configs, strict=True)):
-        tried = not bool(run.best_scores[1, p].isnan())
+        tried = not bool(np.isnan(run.best_scores[1, p]))
         failed = bool(run.failed[p])
         train, validation, test = (float(score) if tried else None for score in run.best_scores[:, p])
         outcome = Outcome(

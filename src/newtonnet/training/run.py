@@ -1,11 +1,11 @@
 """The state of one run: a training step and an evaluation for all members, and what each has reached."""
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from newtonnet.datasets import Split
@@ -14,7 +14,7 @@ from newtonnet.nn import Inputs, Noise, Population
 
 from .adam import Adam
 from .config import Config
-from .metrics import cross_entropy, make_targets, predicted_classes, scores
+from .metrics import cross_entropy, make_targets, scores, substituted
 from .shape import adjusted_pivot, band_masks, predicted_homophily, shape_penalty
 
 CURVES = ("loss", "train", "validation", "test", "homophily")
@@ -50,11 +50,12 @@ class Run:
         splits: Sequence[Split],
         configs: Sequence[Config],
         device: torch.device | str,
+        inputs: Inputs,
     ) -> None:
         self.whole, self.graph, self.splits, self.configs = model, graph, splits, configs
         self.shared = configs[0]
         self.device = device
-        self.inputs: Inputs = model.prepare(graph, device)
+        self.inputs = inputs
         self.pairs = torch.tensor(graph.pairs, device=device)
         self.all_targets = make_targets(graph, list(splits), device)
         self.bands = band_masks(model.filter.points).to(device) if model.filter is not None else None
@@ -62,24 +63,21 @@ class Run:
         self.degrees = torch.tensor(np.bincount(graph.pairs.ravel(), minlength=graph.nodes), device=device)
         ceilings = [float("inf") if config.ceiling is None else config.ceiling for config in configs]
         self.ceilings = torch.tensor(ceilings, dtype=model.dtype, device=device)
-        self.began = time.monotonic()
 
         population = len(configs)
         self.epoch = 0
-        self.seconds = 0.0
-        self.members = torch.arange(population, device=device)
-        self.model = model.take(self.members)
-        self.adam = Adam(self.model, configs)
-        self.targets = self.all_targets
         self.best = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
-        self.best_scores = torch.full((3, population), float("nan"), dtype=torch.float64)
-        self.best_epoch = torch.zeros(population, dtype=torch.long)
-        self.epochs = torch.zeros(population, dtype=torch.long)
-        self.failed = torch.zeros(population, dtype=torch.bool)
-        self.largest = torch.zeros(population, dtype=torch.float64)
+        self.best_scores = np.full((3, population), np.nan)
+        self.best_epoch = np.zeros(population, dtype=np.int64)
+        self.epochs = np.zeros(population, dtype=np.int64)
+        self.failed = np.zeros(population, dtype=np.bool_)
+        self.largest = np.zeros(population)
         self.pivot = torch.full((population,), 1 / graph.classes, dtype=model.dtype, device=device)
         self.homophily = self.pivot.clone()
         self.curves: list[Tensor] = []
+        self.model, self.targets = model, self.all_targets
+        self.adam = Adam(model, configs)
+        self._stay(torch.arange(population, device=device), torch.arange(population, device=device))
 
     @property
     def finished(self) -> bool:
@@ -89,42 +87,52 @@ class Run:
     def step(self) -> None:
         """One epoch: a training step, an evaluation, the bookkeeping of both."""
         self.epoch += 1
-        members = self.members.cpu()
         loss = self._train()
+        logits = self._evaluate()
         with torch.no_grad():
-            logits = self.model(self.inputs)
-            reached = scores(self.shared.metric, logits, self.targets).cpu()
-            sound = torch.isfinite(loss).cpu() & torch.isfinite(logits).all(dim=2).all(dim=0).cpu()
-            homophily = self._learn_homophily(logits)
+            classes = logits.argmax(dim=2)
+            reached = scores(self.shared.metric, logits, classes, self.targets).cpu().numpy()
+            finite = torch.isfinite(logits).flatten(1).all(dim=0).view(-1, logits.shape[2]).all(dim=1)
+            sound = (torch.isfinite(loss) & finite).cpu().numpy()
+            homophily = self._learn_homophily(classes)
         self._keep_best(reached, sound)
         self._keep_curves(loss, reached, homophily)
-        self.epochs[members] = self.epoch
-        self.failed[members] = ~sound
+        self.epochs[self.places] = self.epoch
+        self.failed[self.places] = ~sound
         patience = self.shared.patience
-        waited = self.epoch - self.best_epoch[members]
-        going = sound & (waited < patience) if patience is not None else sound
+        going = sound if patience is None else sound & (self.epoch - self.best_epoch[self.places] < patience)
         if not going.all():
-            self._leave(going.nonzero()[:, 0].to(self.device))
+            left = torch.from_numpy(np.flatnonzero(going)).to(self.device)
+            self._stay(left, self.members[left])
 
     def _train(self) -> Tensor:
         noise = Noise(self.shared.run_seed, self.model.seeds, self.epoch)
         parameters = self.model.learned()
-        loss = cross_entropy(self.model(self.inputs, noise), self.targets, 0) + self._penalty()
+        logits = self.model(self.inputs, noise) if self.ahead is None else self.ahead
+        loss = cross_entropy(logits, self.targets) + self._penalty()
         gradients = torch.autograd.grad(loss.sum(), list(parameters.values()))
         self.adam.step(dict(zip(parameters, gradients, strict=True)))
         with torch.no_grad():
-            ceilings = self.ceilings[self.members]
             for values in self.model.filter_parameters().values():
-                bound = ceilings.view(-1, *[1] * (values.ndim - 2))
-                values.clamp_(-bound, bound)
-                largest = values.abs().transpose(0, 1).flatten(1).amax(dim=1).double().cpu()
-                members = self.members.cpu()
-                self.largest[members] = torch.maximum(self.largest[members], largest)
+                if self.bounded:
+                    bound = self.ceilings[self.members].view(-1, *[1] * (values.ndim - 2))
+                    values.clamp_(-bound, bound)
+                sizes = np.abs(values.detach().cpu().numpy())
+                largest = sizes.max(axis=tuple(axis for axis in range(sizes.ndim) if axis != 1))
+                self.largest[self.places] = np.fmax(self.largest[self.places], largest)
         return loss.detach()
 
+    def _evaluate(self) -> Tensor:
+        """Logits without dropout; a model that has none trains on them in the next epoch, so their graph is kept."""
+        self.ahead = None
+        if self.model.deterministic:
+            self.ahead = self.model(self.inputs)
+            return self.ahead.detach()
+        with torch.no_grad():
+            return self.model(self.inputs)
+
     def _penalty(self) -> Tensor | float:
-        gammas = self.gammas[:, self.members]
-        if self.model.filter is None or self.bands is None or not gammas.any():
+        if self.model.filter is None or self.bands is None or not self.steered:
             return 0.0
         parameters = self.model.filter_parameters()
         if self.shared.penalises_raw:
@@ -136,16 +144,16 @@ class Run:
             self.bands,
             homophily=self.homophily[self.members],
             pivot=self.pivot[self.members],
-            gammas=gammas,
+            gammas=self.gammas[:, self.members],
             squared=self.shared.squared,
         )
 
-    def _learn_homophily(self, logits: Tensor) -> Tensor | None:
+    def _learn_homophily(self, predicted: Tensor) -> Tensor | None:
         """Refresh the h that steers the penalty when it is due; None where neither it nor the curves need it."""
-        due = self.epoch % self.shared.refresh == 0 and bool(self.gammas[:, self.members].any())
+        due = self.epoch % self.shared.refresh == 0 and self.steered
         if not due and not self._curves_due():
             return None
-        classes = predicted_classes(logits, self.targets)
+        classes = substituted(predicted, self.targets, self.graph.classes)
         homophily = predicted_homophily(self.pairs, classes)
         if due:
             self.homophily[self.members] = homophily.to(self.homophily)
@@ -154,54 +162,59 @@ class Run:
                 self.pivot[self.members] = pivot.to(self.pivot)
         return homophily
 
-    def _keep_best(self, reached: Tensor, sound: Tensor) -> None:
-        members = self.members.cpu()
-        before = self.best_scores[1, members]
-        better = sound & ((reached[1] > before) | before.isnan())
-        if not better.any():
+    def _keep_best(self, reached: NDArray[np.float64], sound: NDArray[np.bool_]) -> None:
+        before = self.best_scores[1, self.places]
+        here = np.flatnonzero(sound & ((reached[1] > before) | np.isnan(before)))
+        if len(here) == 0:
             return
-        here = better.nonzero()[:, 0]
-        there = members[here]
+        there = self.places[here]
         self.best_scores[:, there] = reached[:, here]
         self.best_epoch[there] = self.epoch
-        here, there = here.to(self.device), there.to(self.device)
+        whole = len(here) == len(self.configs)
+        source, target = (torch.from_numpy(places).to(self.device) for places in (here, there))
         for name, parameter in self.model.named_parameters():
-            axis = self.model.axes[name]
-            self.best[name].index_copy_(axis, there, parameter.detach().index_select(axis, here))
+            if whole:
+                self.best[name].copy_(parameter.detach())
+            else:
+                axis = self.model.axes[name]
+                self.best[name].index_copy_(axis, target, parameter.detach().index_select(axis, source))
 
     def _curves_due(self) -> bool:
         interval = self.shared.history_interval
         return interval > 0 and self.epoch % interval == 0
 
-    def _keep_curves(self, loss: Tensor, reached: Tensor, homophily: Tensor | None) -> None:
+    def _keep_curves(self, loss: Tensor, reached: NDArray[np.float64], homophily: Tensor | None) -> None:
         if self._curves_due() and homophily is not None:
             row = torch.full((1 + len(CURVES), len(self.configs)), float("nan"), dtype=torch.float64)
             row[0] = self.epoch
-            row[1:, self.members.cpu()] = torch.cat([loss.double().cpu()[None], reached, homophily.cpu()[None]])
+            scores = torch.from_numpy(reached)
+            row[1:, self.members.cpu()] = torch.cat([loss.double().cpu()[None], scores, homophily.cpu()[None]])
             self.curves.append(row)
 
-    def _leave(self, going: Tensor) -> None:
-        self.members = self.members[going]
-        self.model = self.model.take(going)
-        self.adam = self.adam.take(self.model, going)
-        self.targets = self.targets.take(going)
+    def _stay(self, left: Tensor, members: Tensor) -> None:
+        """Go on with those that are ``left`` among the present ones, who are these ``members`` of all."""
+        self.members, self.places = members, members.cpu().numpy()
+        self.model = self.model.take(left)
+        self.adam = self.adam.take(self.model, left)
+        self.targets = self.targets.take(left)
+        self.steered = bool(self.gammas[:, members].any())
+        self.bounded = bool(self.ceilings[members].isfinite().any())
+        self.ahead: Tensor | None = None
 
     def report(self) -> Progress:
         """How far the run is."""
-        best = self.best_scores[1]
-        mean = float(best[~best.isnan()].mean()) if not best.isnan().all() else float("nan")
+        known = self.best_scores[1][~np.isnan(self.best_scores[1])]
+        mean = float(known.mean()) if len(known) else float("nan")
         return Progress(self.epoch, self.shared.max_epochs, len(self.members), mean)
 
     def state(self) -> dict[str, Tensor]:
         """Everything that a resumed run needs, as tensors by name."""
-        seconds = self.seconds + time.monotonic() - self.began
         numbers = {
             "epoch": torch.tensor(self.epoch),
             "steps": torch.tensor(self.adam.steps),
-            "seconds": torch.tensor(seconds, dtype=torch.float64),
             "members": self.members,
             "curves": torch.stack(self.curves) if self.curves else torch.zeros(0),
-            **{name: getattr(self, name) for name in KEPT},
+            **{name: torch.as_tensor(getattr(self, name)) for name in KEPT},
         }
         parts: dict[str, Mapping[str, Tensor]] = {
             "model": dict(self.model.named_parameters()),
@@ -213,12 +226,14 @@ class Run:
 
     def restore(self, state: dict[str, Tensor]) -> None:
         """Continue from a saved state."""
-        self.epoch, self.seconds = int(state["epoch"]), float(state["seconds"])
-        self._leave(state["members"].to(self.device))
+        self.epoch = int(state["epoch"])
+        members = state["members"].to(self.device)
+        self._stay(members, members)
         self.adam.steps = int(state["steps"])
         self.curves = list(state["curves"])
         for name in KEPT:
-            setattr(self, name, state[name].to(getattr(self, name).device))
+            tensor = isinstance(getattr(self, name), Tensor)
+            setattr(self, name, state[name].to(self.device) if tensor else state[name].numpy())
         self.model.put({name: state[f"model.{name}"] for name in self.best})
         for name in self.best:
             self.best[name].copy_(state[f"best.{name}"])

@@ -1,0 +1,156 @@
+"""How one operator is multiplied here: by which kernel, in which order of the nodes, how many columns at once."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from newtonnet.kernels import AHEAD, CORE_CACHE, WORTH_A_THREAD, equal_parts, full_width, in_step, series_kernel, widest
+
+LAST_CACHE = 1 << 25
+"""Blocks are cut into so many columns that two of them fit in this many bytes, if eight columns do."""
+
+NEAR = 1 / 16
+"""An edge is near where its ends are at most this share of all nodes apart."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    r"""One matrix as the native kernel reads it.
+
+    A graph without edge weights is stored as a pattern: with :math:`\hat A = S A S` and :math:`U_k = S T_k` the
+    recurrence is :math:`U_k = -2 S^2 A\,U_{k-1} - U_{k-2}`, which needs no value for any entry.
+
+    Attributes:
+        order: the node at every place, int32, ``(n,)``: most neighbours first, or as they come.
+        rows: row pointers in that order, int32, ``(n+1,)``.
+        columns: column indices in that order, int32, ``(nnz + AHEAD,)``.
+        values: values of the entries; None for a pattern.
+        factor: :math:`S^2` by place; ones where there are values.
+        scale: :math:`S` by place; ones where there are values.
+        unscale: :math:`S^{-1}` by place.
+        reordered: whether the order is by degree.
+    """
+
+    order: Tensor
+    rows: Tensor
+    columns: Tensor
+    values: Tensor | None
+    factor: Tensor
+    scale: Tensor
+    unscale: Tensor
+    reordered: bool
+
+    def describe(self) -> str:
+        """The choice in a few words."""
+        stored = "pattern" if self.values is None else "values"
+        return f"native kernel, {stored} stored, nodes {'by degree' if self.reordered else 'as they come'}"
+
+    def series(self, x: Tensor, coefficients: Tensor, against: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """Sum of c_k T_k(-A) x over k, and the inner products of every term with ``against``.
+
+        Args:
+            x: contiguous, ``(n, c)``.
+            coefficients: contiguous, ``(K+1, c)``.
+            against: contiguous, ``(n, c)``, or None.
+
+        Returns:
+            The sum, ``(n, c)``, and ``(K+1, c)`` or None.
+        """
+        n, columns = x.shape
+        threads = self._threads(columns)
+        bounds = equal_parts(self.rows.numpy(), threads)
+        step = min(columns, widest(x.dtype), max(8, LAST_CACHE // (2 * n * x.dtype.itemsize)))
+        out = torch.empty_like(x)
+        inner = None if against is None else x.new_zeros(threads, len(coefficients), columns)
+        blocks = x.new_empty(4 if against is not None else 3, n * full_width(step, x.dtype))
+        for start in range(0, columns, step):
+            width = min(step, columns - start)
+            kernel = series_kernel(
+                width,
+                x.dtype,
+                weighted=self.values is not None,
+                inner=against is not None,
+                ahead=n * width * x.dtype.itemsize > CORE_CACHE,
+            )
+            shift = start * x.dtype.itemsize
+            parts = x.new_empty(threads, len(coefficients), full_width(width, x.dtype))
+            counter = torch.zeros(1, dtype=torch.int64)
+            jobs = [
+                partial(
+                    kernel,
+                    self.order.data_ptr(),
+                    self.rows.data_ptr(),
+                    self.columns.data_ptr(),
+                    None if self.values is None else self.values.data_ptr(),
+                    self.factor.data_ptr(),
+                    self.scale.data_ptr(),
+                    self.unscale.data_ptr(),
+                    x.data_ptr() + shift,
+                    None if against is None else against.data_ptr() + shift,
+                    out.data_ptr() + shift,
+                    columns,
+                    blocks[0].data_ptr(),
+                    blocks[1].data_ptr(),
+                    blocks[2].data_ptr(),
+                    blocks[-1].data_ptr(),
+                    coefficients.data_ptr() + shift,
+                    columns,
+                    parts[thread].data_ptr(),
+                    len(coefficients) - 1,
+                    bounds[thread],
+                    bounds[thread + 1],
+                    counter.data_ptr(),
+                    threads,
+                )
+                for thread in range(threads)
+            ]
+            in_step(jobs)
+            if inner is not None:
+                inner[:, :, start : start + width] = parts[:, :, :width]
+        return out, None if inner is None else inner.sum(dim=0)
+
+    def _threads(self, columns: int) -> int:
+        entries = len(self.columns) - AHEAD
+        return torch.get_num_threads() if entries * columns > WORTH_A_THREAD else 1
+
+
+def make_plan(matrix: Tensor, scale: Tensor | None) -> Plan:
+    """The plan for a CSR matrix; with ``scale`` S the matrix is S A S for a pattern A of ones."""
+    rows, columns = matrix.crow_indices().numpy(), matrix.col_indices().numpy()
+    n = len(rows) - 1
+    degrees = np.diff(rows)
+    reordered = not _is_local(rows, columns)
+    order = np.argsort(-degrees, kind="stable") if reordered else np.arange(n)
+    place = np.empty(n, dtype=np.int32)
+    place[order] = np.arange(n, dtype=np.int32)
+    new_rows = np.zeros(n + 1, dtype=np.int32)
+    np.cumsum(degrees[order], out=new_rows[1:])
+    # Entry e of the new matrix was entry e + shift of the old one, with one shift for each row.
+    source = np.repeat(rows[:-1][order] - new_rows[:-1], degrees[order]) + np.arange(len(columns), dtype=np.int32)
+    padded = np.zeros(len(columns) + AHEAD, dtype=np.int32)
+    padded[: len(columns)] = place[columns[source]]
+    own = torch.ones(n, dtype=matrix.dtype) if scale is None else scale[torch.from_numpy(order)]
+    return Plan(
+        torch.from_numpy(order.astype(np.int32)),
+        torch.from_numpy(new_rows),
+        torch.from_numpy(padded),
+        matrix.values()[torch.from_numpy(source)] if scale is None else None,
+        own * own,
+        own,
+        1 / own,
+        reordered,
+    )
+
+
+def _is_local(rows: NDArray[np.int32], columns: NDArray[np.int32]) -> bool:
+    """Whether neighbours already lie near each other, as in graphs that were crawled or sorted."""
+    n = len(rows) - 1
+    if len(columns) == 0:
+        return True
+    ends = np.repeat(np.arange(n, dtype=np.int32), np.diff(rows))
+    near = np.count_nonzero(np.abs(ends - columns) <= NEAR * n)
+    return bool(near > 0.5 * len(columns))

@@ -1,0 +1,180 @@
+"""A sparse matrix times a dense block, and dropout on a block, by kernels made for this machine."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import pairwise
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from .compiler import back_kernel, drop_kernel, product_kernel, widest
+from .noise_code import PER_WORD, STEP, words
+from .product_code import AHEAD
+from .threads import equal_parts, in_step
+
+CORE_CACHE = 1 << 18
+"""A block above this many bytes is taken not to stay in a core's own cache."""
+
+WORTH_A_THREAD = 1_000_000
+"""Multiplications below which another thread costs more than it brings."""
+
+FLAT = 64
+"""Numbers in a row of a block that has no shape of its own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """Where a CSR matrix has entries: row pointers, and column indices with :data:`AHEAD` zeros behind them."""
+
+    rows: Tensor
+    columns: Tensor
+
+    @property
+    def entries(self) -> int:
+        """Number of entries."""
+        return len(self.columns) - AHEAD
+
+    @cached_property
+    def pointers(self) -> NDArray[np.int32]:
+        """The row pointers as an array."""
+        return self.rows.numpy()
+
+
+@dataclass(frozen=True)
+class Mask:
+    """Dropout of a block ``(n, P, d)``: one key for each member, the 16-bit threshold, and what is kept is scaled."""
+
+    keys: tuple[int, ...]
+    threshold: int
+    scale: float
+
+
+def make_pattern(matrix: Tensor) -> Pattern:
+    """The pattern of a torch CSR matrix on the CPU with int32 indices."""
+    columns = torch.cat([matrix.col_indices(), torch.zeros(AHEAD, dtype=torch.int32)])
+    return Pattern(matrix.crow_indices().contiguous(), columns)
+
+
+def multiply(
+    pattern: Pattern, values: Tensor, x: Tensor, *, bias: Tensor | None = None, mask: Mask | None = None
+) -> Tensor:
+    """A x, or with a bias drop(max(A x + bias, 0)) in one pass.
+
+    Args:
+        pattern: the entries of A, ``(n, m)``.
+        values: their values.
+        x: contiguous, ``(m, P, d)``.
+        bias: contiguous, ``(P, d)``.
+        mask: dropout of the result, after the bias.
+
+    Returns:
+        Shape ``(n, P, d)``.
+    """
+    population, d = x.shape[1:]
+    size, wide, n = x.dtype.itemsize, population * d, len(pattern.rows) - 1
+    out = x.new_empty(n, population, d)
+    step = widest(x.dtype)
+    ahead = x.numel() * size > CORE_CACHE
+    tiles = [(p, j, min(step, d - j)) for p in range(population) for j in range(0, d, step)]
+    if mask is None and bias is None:  # members need not be told apart
+        tiles = [(0, j, min(step, wide - j)) for j in range(0, wide, step)]
+
+    def part(lo: int, hi: int) -> None:
+        for p, j, width in tiles:
+            kernel = product_kernel(width, x.dtype, ahead=ahead, activate=bias is not None, drop=mask is not None)
+            shift = (p * d + j) * size
+            kernel(
+                pattern.rows.data_ptr(),
+                pattern.columns.data_ptr(),
+                values.data_ptr(),
+                x.data_ptr() + shift,
+                wide,
+                out.data_ptr() + shift,
+                wide,
+                None if bias is None else bias.data_ptr() + shift,
+                0 if mask is None else _signed(mask.keys[p]),
+                words(d),
+                j // PER_WORD,
+                0 if mask is None else mask.threshold,
+                0.0 if mask is None else mask.scale,
+                lo,
+                hi,
+            )
+
+    threads = torch.get_num_threads() if pattern.entries * wide > WORTH_A_THREAD else 1
+    bounds = equal_parts(pattern.pointers, threads)
+    in_step([partial(part, lo, hi) for lo, hi in pairwise(bounds)])
+    return out
+
+
+def back(gradient: Tensor, weight: Tensor, hidden: Tensor, scale: float) -> tuple[Tensor, Tensor, Tensor]:
+    """From the slopes of drop(ReLU(z)) W to those of z, of W and of a bias that was added to z.
+
+    Args:
+        gradient: slopes of the result, contiguous, ``(n, P, C)``.
+        weight: W, ``(P, d, C)``.
+        hidden: drop(ReLU(z)), contiguous, ``(n, P, d)``.
+        scale: what dropout multiplied the kept ones with.
+
+    Returns:
+        Slopes of z ``(n, P, d)``, of W ``(P, d, C)`` and of the bias ``(P, d)``.
+    """
+    n, population, d = hidden.shape
+    classes, size = weight.shape[2], hidden.dtype.itemsize
+    turned = weight.transpose(1, 2).contiguous()
+    slopes = torch.empty_like(hidden)
+    threads = torch.get_num_threads() if hidden.numel() * classes > WORTH_A_THREAD else 1
+    weight_slopes = hidden.new_zeros(threads, population, classes, d)
+    bias_slopes = hidden.new_empty(threads, population, d)
+    step = widest(hidden.dtype)
+
+    def part(thread: int) -> None:
+        lo, hi = n * thread // threads, n * (thread + 1) // threads
+        for p in range(population):
+            for j in range(0, d, step):
+                back_kernel(min(step, d - j), hidden.dtype)(
+                    gradient.data_ptr() + p * classes * size,
+                    population * classes,
+                    turned[p].data_ptr() + j * size,
+                    hidden.data_ptr() + (p * d + j) * size,
+                    population * d,
+                    slopes.data_ptr() + (p * d + j) * size,
+                    weight_slopes[thread, p].data_ptr() + j * size,
+                    bias_slopes[thread, p].data_ptr() + j * size,
+                    d,
+                    classes,
+                    scale,
+                    lo,
+                    hi,
+                )
+
+    in_step([partial(part, thread) for thread in range(threads)])
+    return slopes, weight_slopes.sum(dim=0).transpose(1, 2), bias_slopes.sum(dim=0)
+
+
+def drop(x: Tensor, mask: Mask) -> Tensor:
+    """Dropout of a contiguous block ``(n, P, d)``, each member by its own key."""
+    n, population, d = x.shape
+    out = torch.empty_like(x)
+    keys = torch.tensor([_signed(key) for key in mask.keys])
+    kernel = drop_kernel(d, x.dtype)
+    addresses = (x.data_ptr(), out.data_ptr(), keys.data_ptr(), population, mask.threshold, mask.scale)
+    threads = torch.get_num_threads() if x.numel() > WORTH_A_THREAD else 1
+    cuts = [n * k // threads for k in range(threads + 1)]
+    in_step([partial(kernel, *addresses, lo, hi) for lo, hi in pairwise(cuts)])
+    return out
+
+
+def drop_flat(x: Tensor, mask: Mask) -> Tensor:
+    """Dropout of a contiguous block of any shape by the mask's first key, as one long row."""
+    flat = x.reshape(-1)
+    whole = len(flat) // FLAT * FLAT
+    rest = replace(mask, keys=(mask.keys[0] + STEP * (whole // PER_WORD),))  # its stream goes on where the rows end
+    parts = [(flat[:whole].view(-1, 1, FLAT), mask), (flat[whole:].view(1, 1, -1), rest)]
+    return torch.cat([drop(part, own).view(-1) for part, own in parts if part.numel()]).view(x.shape)
+
+
+def _signed(key: int) -> int:
+    return (key + 2**63) % 2**64 - 2**63

@@ -1,0 +1,48 @@
+"""Search for settings: studies, proposals, trials in populations, a store that survives a crash, and selection."""
+
+from .best import best_path, find_best, summarise_study, write_best
+from .executors import Executor, in_process, processes
+from .plan import Plan, measure
+from .propose import Proposal, propose
+from .selection import Selection, best_trial, nested_selection, paper_selection
+from .space import difference, identity, model_space
+from .store import Store, open_store, read_study, read_trials, store_path
+from .study import Study, make_study
+from .sweep import open_batch, sweep, sweep_all
+from .task import Task, group, run_task
+from .trial import Trial
+
+__all__ = [
+    "Executor",
+    "Plan",
+    "Proposal",
+    "Selection",
+    "Store",
+    "Study",
+    "Task",
+    "Trial",
+    "best_path",
+    "best_trial",
+    "difference",
+    "find_best",
+    "group",
+    "identity",
+    "in_process",
+    "make_study",
+    "measure",
+    "model_space",
+    "nested_selection",
+    "open_batch",
+    "open_store",
+    "paper_selection",
+    "processes",
+    "propose",
+    "read_study",
+    "read_trials",
+    "run_task",
+    "store_path",
+    "summarise_study",
+    "sweep",
+    "sweep_all",
+    "write_best",
+]

@@ -1,0 +1,112 @@
+"""Which settings a batch tries: a function of the study and of the results of the batches before it."""
+
+import hashlib
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution
+
+from .space import difference, identity, point
+from .study import Study
+from .trial import Trial
+
+ASKS = 4
+"""How often the sampler is asked for one setting before an untried one is drawn at random."""
+DRAWS = 100
+"""How often one is drawn at random before all untried ones are counted."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A setting to try: where it comes from, and how it differs from the study's base."""
+
+    number: int
+    source: str
+    setting: Mapping[str, Any]
+
+
+def propose(study: Study, before: Sequence[Trial], batch: int) -> list[Proposal]:
+    """The settings of batch number ``batch``, all different from one another and from those tried before.
+
+    The study's first settings come first; the others are proposed by a tree-structured Parzen estimator whose seed is
+    a hash of the study's key and the batch, so a search that was cut off anywhere proposes the same settings again.
+
+    Args:
+        study: what is searched.
+        before: all trials of the batches before this one.
+        batch: counted from 0.
+
+    Returns:
+        ``study.batch`` proposals, or fewer where the space has no others left.
+
+    References:
+        Bergstra, Bardenet, Bengio, Kégl, Algorithms for Hyper-Parameter Optimization, 2011; Akiba et al., Optuna, 2019.
+    """
+    start = batch * study.batch
+    if len(before) != start:
+        raise ValueError(f"batch {batch} follows {start} trials, got {len(before)}")
+    tried = {identity(study.setting(trial.setting)) for trial in before}
+    proposals = []
+    for number, (source, changes) in enumerate(study.first[start : start + study.batch], start):
+        tried.add(identity(study.setting(changes)))
+        proposals.append(Proposal(number, source, changes))
+    fresh = _untried(study, before, tried, _seed(study, batch))
+    # The range comes first, so that nothing is taken from the other that is not used.
+    for number, changes in zip(range(start + len(proposals), start + study.batch), fresh, strict=False):
+        proposals.append(Proposal(number, "proposed", changes))
+    return proposals
+
+
+def _seed(study: Study, batch: int) -> int:
+    return int.from_bytes(hashlib.sha256(f"{study.key}:{batch}".encode()).digest()[:4])
+
+
+def _untried(study: Study, before: Sequence[Trial], tried: set[str], seed: int) -> Iterator[dict[str, Any]]:
+    """Settings that are not among the tried ones, until there are no more; each is added to them."""
+    base = study.base()
+    rng = np.random.default_rng(seed)
+    distributions = _distributions(study)
+    sampler = _sampler(study, before, seed)
+    while True:
+        asked = (sampler.ask(distributions).params for _ in range(ASKS))
+        drawn = (
+            {name: values[rng.integers(len(values))] for name, values in study.space.items()} for _ in range(DRAWS)
+        )
+        for place in itertools.chain(asked, drawn, _grid(study, rng)):
+            setting = study.setting(place)
+            if identity(setting) not in tried:
+                tried.add(identity(setting))
+                yield difference(setting, base)
+                break
+        else:
+            return
+
+
+def _grid(study: Study, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
+    """All points of the space in random order; reached only where nearly all of a small one are tried."""
+    points = list(itertools.product(*study.space.values()))
+    for i in rng.permutation(len(points)):
+        yield dict(zip(study.space, points[i], strict=True))
+
+
+def _distributions(study: Study) -> dict[str, BaseDistribution]:
+    return {name: CategoricalDistribution(values) for name, values in study.space.items()}
+
+
+def _sampler(study: Study, before: Sequence[Trial], seed: int) -> optuna.Study:
+    """An Optuna study in memory that knows the trials before, as far as they lie in the space."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=study.batch)
+    memory = optuna.create_study(direction="maximize", sampler=sampler)
+    distributions = _distributions(study)
+    for trial in sorted(before, key=lambda trial: trial.number):
+        place = point(study.setting(trial.setting), study.space)
+        if place is not None:
+            memory.add_trial(
+                optuna.trial.create_trial(params=place, distributions=distributions, value=trial.objective)
+            )
+    return memory

@@ -1,0 +1,132 @@
+"""A study's trials in a file of JSON lines: the study in the first, then one for each trial, whole or not at all."""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from .study import Study
+from .trial import Trial
+
+
+def store_path(results: str | Path, study: Study) -> Path:
+    """The file of a study below a folder of results.
+
+    >>> store_path("results", Study("cora", "", "mlp")).as_posix()
+    'results/search/cora/mlp.jsonl'
+    """
+    return Path(results) / "search" / study.dataset / f"{study.name}.jsonl"
+
+
+@dataclass(frozen=True)
+class Store:
+    """The file of one study, held by this process alone; see :func:`open_store`."""
+
+    path: Path
+
+    def trials(self) -> list[Trial]:
+        """All trials there are, in the order they were finished."""
+        return read_trials(self.path)
+
+    def append(self, trials: Sequence[Trial]) -> None:
+        """Add the trials of one population and wait until they are on the disk."""
+        _append(self.path, [trial.to_json() for trial in trials])
+
+
+@contextmanager
+def open_store(results: str | Path, study: Study) -> Iterator[Store]:
+    """Take a study's file for this process: made if it is new, mended if a crash has left half a line.
+
+    Refused where another process has it, and where it holds another study.
+    """
+    path = store_path(results, study)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(lock_path(results, f"{study.dataset}-{study.name}"), timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise ValueError(f"another process is searching {study.name} on {study.dataset} ({path})") from None
+    try:
+        header, _, sound = _read(path)
+        if path.exists() and sound < path.stat().st_size:
+            os.truncate(path, sound)
+        if header is None:
+            _append(path, [json.dumps({"key": study.key, "study": study.describe()}, separators=(",", ":"))])
+        elif header["key"] != study.key:
+            raise ValueError(
+                f"{path} holds another study ({_differences(header['study'], study.describe())}); "
+                "move it away or name another folder of results"
+            )
+        yield Store(path)
+    finally:
+        lock.release()
+
+
+def read_trials(path: str | Path) -> list[Trial]:
+    """The trials of a study's file, which is only read; those that a crash has cut off are left out."""
+    return _read(Path(path))[1]
+
+
+def read_study(path: str | Path) -> dict[str, Any] | None:
+    """The description of the study that a file holds; None for a file that holds none."""
+    header = _read(Path(path))[0]
+    return None if header is None else header["study"]
+
+
+def lock_path(results: str | Path, name: str) -> Path:
+    """A file to lock, in a folder that git does not look into."""
+    folder = Path(results) / "search" / ".locks"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / ".gitignore").write_text("*\n")
+    return folder / f"{name}.lock"
+
+
+def _read(path: Path) -> tuple[dict[str, Any] | None, list[Trial], int]:
+    """The first line, the trials, and how many bytes of the file are sound.
+
+    A line counts when its end is there and it can be read, a trial when all that trained beside it are there too:
+    anything else at the end of the file was being written when the writer was killed.
+    """
+    lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+    header: dict[str, Any] | None = None
+    trials: list[Trial] = []
+    size = sound = whole = 0
+    for i, line in enumerate(lines):
+        try:
+            if i == 0:
+                header = json.loads(line)
+            else:
+                trials.append(Trial.from_json(line.decode()))
+        except ValueError as error:
+            if i == len(lines) - 1:
+                break
+            raise ValueError(f"{path}, line {i + 1}: {error}; mend it or move the file away") from error
+        size += len(line) + 1
+        if i == 0 or trials[-1].number == trials[-1].beside[-1]:
+            sound, whole = size, len(trials)
+    numbers = [trial.number for trial in trials[:whole]]
+    if len(set(numbers)) < len(numbers):
+        raise ValueError(f"{path} holds a trial twice; mend it or move the file away")
+    return header, trials[:whole], sound
+
+
+def _append(path: Path, lines: Sequence[str]) -> None:
+    with path.open("ab") as file:
+        file.write("".join(line + "\n" for line in lines).encode())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _differences(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
+    names = [name for name in ours if theirs.get(name) != ours[name]]
+    simple = (str, int, float, bool, type(None))
+    told = [
+        f"{name} {theirs.get(name)}, here {ours[name]}" if isinstance(ours[name], simple) else f"another {name}"
+        for name in names
+    ]
+    return "; ".join(told)

@@ -1,0 +1,231 @@
+"""A population cut into parts that fit the cache or the memory allowed, trained one after another or side by side."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import ExitStack
+
+import torch
+from torch import Tensor
+
+from newtonnet.datasets import Split
+from newtonnet.graphs import Graph
+from newtonnet.kernels import use_threads
+from newtonnet.nn import Inputs, Noise, Population
+
+from .config import Config
+from .run import Progress, Run
+
+CACHED = 6 << 20
+"""Bytes that a part keeps for its backward pass, at most, if it has more than one member."""
+
+COPIES = 6
+"""Numbers kept for each parameter: itself, its gradient, two moments, the best so far, and a copy to return."""
+
+LOOK = 0.05
+"""Seconds between two looks at parts that train side by side."""
+
+
+class Crowd:
+    """The parts of a population; each trains from its first to its last epoch, started when its turn comes.
+
+    Args:
+        model: the whole population.
+        graph: the graph with its labels.
+        splits: one for each member.
+        configs: one for each member.
+        device: where to train.
+        threads: threads to train with; parts train side by side where there are several of both.
+        max_memory: bytes that training may take beside the graph; None: no limit.
+    """
+
+    def __init__(
+        self,
+        model: Population,
+        graph: Graph,
+        splits: Sequence[Split],
+        configs: Sequence[Config],
+        *,
+        device: torch.device | str,
+        threads: int,
+        max_memory: int | None,
+    ) -> None:
+        self.model, self.graph, self.splits, self.configs, self.device = model, graph, splits, configs, device
+        self.threads = threads
+        self.whole = True
+        self.began, self.before = time.monotonic(), 0.0
+        self.inputs = model.prepare(graph, device)
+        self.cut(part_sizes(model, self.inputs, threads=threads, max_memory=max_memory))
+
+    def cut(self, sizes: Sequence[int]) -> None:
+        """Make parts of these sizes, none of them started."""
+        self.sizes = tuple(sizes)
+        self.members = torch.arange(len(self.configs)).split(list(sizes))
+        self.runs: list[Run | None] = [None] * len(sizes)
+        self.locks = [threading.Lock() for _ in sizes]
+
+    def start(self, part: int) -> Run:
+        """The run of a part, made when it is first asked for."""
+        run = self.runs[part]
+        if run is None:
+            members = self.members[part]
+            mine = members.tolist()
+            model = self.model.take(members.to(self.device))
+            splits, configs = ([values[member] for member in mine] for values in (self.splits, self.configs))
+            run = self.runs[part] = Run(model, self.graph, splits, configs, self.device, self.inputs)
+        return run
+
+    def train(self, after: Callable[[], None]) -> None:
+        """Train all parts to their ends.
+
+        Args:
+            after: called after every epoch, or now and then where parts train side by side; what it raises stops the
+                training, with every run at the end of an epoch.
+        """
+        side_by_side = min(self.threads, sum(not self._done(part) for part in range(len(self.runs))))
+        if side_by_side > 1:
+            with use_threads(max(1, self.threads // side_by_side)):
+                self._train_side_by_side(side_by_side, after)
+            return
+        with use_threads(self.threads):
+            for part in range(len(self.runs)):
+                run = self.start(part)
+                while not run.finished:
+                    self._step(part, run)
+                    after()
+
+    def _train_side_by_side(self, count: int, after: Callable[[], None]) -> None:
+        waiting, stop = iter(range(len(self.runs))), threading.Event()
+        turn = threading.Lock()
+
+        def work() -> None:
+            while not stop.is_set():
+                with turn:
+                    part = next(waiting, None)
+                    if part is None:
+                        return
+                    run = self.start(part)
+                while not run.finished and not stop.is_set():
+                    self._step(part, run)
+
+        with ThreadPoolExecutor(count) as pool:
+            jobs = [pool.submit(work) for _ in range(count)]
+            try:
+                while wait(jobs, timeout=LOOK, return_when=FIRST_EXCEPTION).not_done:
+                    if any(job.done() and job.exception() for job in jobs):
+                        break
+                    after()
+            finally:
+                stop.set()
+            for job in jobs:
+                job.result()
+
+    def _step(self, part: int, run: Run) -> None:
+        with self.locks[part]:
+            self.whole = False
+            run.step()
+            self.whole = True
+
+    def _done(self, part: int) -> bool:
+        run = self.runs[part]
+        return run is not None and run.finished
+
+    def still(self) -> ExitStack:
+        """A context in which every run is at the end of an epoch and stays there."""
+        stack = ExitStack()
+        for lock in self.locks:
+            stack.enter_context(lock)
+        return stack
+
+    def report(self) -> Progress:
+        """How far all parts together are: epochs are the mean over members, those that are done counted as whole."""
+        longest = self.configs[0].max_epochs
+        epochs, training, known = 0.0, 0, []
+        for size, run in zip(self.sizes, self.runs, strict=True):
+            if run is None:
+                training += size
+                continue
+            own = run.report()
+            epochs += size * (longest if run.finished else own.epoch)
+            training += 0 if run.finished else own.training
+            known += [own.validation] if own.validation == own.validation else []
+        mean = sum(known) / len(known) if known else float("nan")
+        return Progress(int(epochs / len(self.configs)), longest, training, mean)
+
+    def seconds(self) -> float:
+        """Wall time so far, that of an interrupted training included."""
+        return self.before + time.monotonic() - self.began
+
+    def keep_best(self) -> None:
+        """Put what every member has reached so far into the whole population."""
+        with torch.no_grad():
+            for members, run in self._started():
+                for name, parameter in self.model.named_parameters():
+                    parameter.index_copy_(self.model.axes[name], members.to(parameter.device), run.best[name])
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything that a resumed training needs, as tensors by name."""
+        states = {"sizes": torch.tensor(self.sizes), "seconds": torch.tensor(self.seconds(), dtype=torch.float64)}
+        for part, run in enumerate(self.runs):
+            if run is not None:
+                states |= {f"{part}/{name}": tensor for name, tensor in run.state().items()}
+        return states
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Continue from a saved state, in the parts it was saved in."""
+        self.cut(state["sizes"].tolist())
+        self.before = float(state["seconds"])
+        for part in sorted({int(name.split("/")[0]) for name in state if "/" in name}):
+            own = {name.split("/", 1)[1]: t for name, t in state.items() if name.startswith(f"{part}/")}
+            self.start(part).restore(own)
+
+    def _started(self) -> Iterator[tuple[Tensor, Run]]:
+        for members, run in zip(self.members, self.runs, strict=True):
+            if run is not None:
+                yield members, run
+
+
+def part_sizes(model: Population, inputs: Inputs, *, threads: int, max_memory: int | None) -> list[int]:
+    """Members of each part: as many as fit the cache, or fewer where the memory allowed asks for it.
+
+    Args:
+        model: the population.
+        inputs: the graph as it reads it.
+        threads: parts that may train side by side.
+        max_memory: bytes that training may take beside the graph, parameters of all members included.
+    """
+    population = len(model.seeds)
+    if population == 1 and max_memory is None:
+        return [1]
+    kept, owned = member_bytes(model, inputs)
+    size = max(1, CACHED // max(kept, 1))
+    if max_memory is not None:
+        one = 2 * kept + COPIES * owned
+        left = max_memory - 2 * population * owned
+        if left < one:
+            raise ValueError(
+                f"training needs about {(2 * population * owned + one) / 1e6:.0f} MB beside the graph, "
+                f"got {max_memory / 1e6:.0f} MB; allow more, or train fewer members"
+            )
+        size = max(1, min(size, int(left / one / min(threads, population))))
+    # Equal parts, and as many as keep all threads busy.
+    count = -(-population // size)
+    count = min(population, max(count, threads))
+    return [population * (k + 1) // count - population * k // count for k in range(count)]
+
+
+def member_bytes(model: Population, inputs: Inputs) -> tuple[int, int]:
+    """Bytes that one member keeps for its backward pass, and bytes of its parameters."""
+    one = model.take(torch.zeros(1, dtype=torch.long, device=next(model.parameters()).device))
+    kept: dict[int, int] = {}
+
+    def note(tensor: Tensor) -> Tensor:
+        if tensor.layout == torch.strided and not tensor.is_leaf:
+            kept[tensor.data_ptr()] = tensor.numel() * tensor.element_size()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        one(inputs, Noise(0, one.seeds, 1))
+    return sum(kept.values()), sum(p.numel() * p.element_size() for p in one.parameters())
+

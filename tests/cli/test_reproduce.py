@@ -1,0 +1,84 @@
+import json
+
+import pytest
+
+from newtonnet.cli.app import app, run
+from newtonnet.cli.duration import seconds
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_claim_is_worked_out_stored_and_drawn(capsys, tmp_path):
+    assert run(app, ["reproduce", "interpolation", "--out", "docs", "--json"]) == 0
+    value = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert value["claim"] == "interpolation"
+    assert value["left"] == 0
+    assert [finding["verdict"] for finding in value["findings"]] == ["holds", "holds"]
+    assert len((tmp_path / "results/interpolation/lines.jsonl").read_text().splitlines()) == 3
+    assert len(list((tmp_path / "docs/figures").iterdir())) == 8
+
+
+def test_stored_results_are_shown_without_any_work(capsys, tmp_path):
+    assert run(app, ["reproduce", "interpolation"]) == 0
+    capsys.readouterr()
+    stored = (tmp_path / "results/interpolation/lines.jsonl").read_bytes()
+    assert run(app, ["reproduce", "interpolation", "--no-run"]) == 0
+    captured = capsys.readouterr()
+    assert "59.8" in captured.out  # the largest error of equispaced points at K = 20
+    assert captured.err == ""
+    assert (tmp_path / "results/interpolation/lines.jsonl").read_bytes() == stored
+
+
+def test_nothing_stored_says_so_and_does_nothing(capsys, tmp_path):
+    assert run(app, ["reproduce", "frequency", "--no-run", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["left"] == 21
+    assert json.loads(captured.out)["findings"][0]["verdict"] == "not measured yet"
+    assert "21 pieces of work" in captured.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_all_claims_are_listed(capsys):
+    assert run(app, ["reproduce", "--list"]) == 0
+    out = capsys.readouterr().out
+    assert "theory: " in out
+    assert "--homophilies" in out
+    assert run(app, ["reproduce", "--list", "--json"]) == 0
+    assert "frequency" in json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "name a claim: "),
+        (["gravity"], "unknown claim 'gravity'"),
+        (["theory", "--profile", "slow"], "unknown profile 'slow'; available: quick, paper"),
+        (["theory", "--for", "soon"], "--for takes a time such as 90s"),
+        (["theory", "--for", "0m"], "--for takes a time such as 90s"),
+        (["theory", "--nodes", "100"], "theory does not take --nodes; it takes no options of its own"),
+        (["frequency", "--datasets", "cora"], "frequency does not take --datasets"),
+        (["frequency", "--nodes", "10"], "at least 400 nodes"),
+        (["frequency", "--homophilies", "0.1,x"], "--homophilies takes a count or numbers"),
+        (["frequency", "--homophilies", "0.1,1.5"], "between 0 and 1, got 1.5"),
+        (["theory", "--results", "/dev/null"], "is a file"),
+        (["theory", "--out", "/dev/null"], "is a file"),
+        (["theory", "--nonsense"], "--nonsense"),
+    ],
+)
+def test_a_mistake_gets_one_line_and_exit_code_2(arguments, message, capsys, tmp_path):
+    assert run(app, ["reproduce", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    lines = [line for line in captured.err.splitlines() if line.strip()]
+    assert len(lines) == 1
+    assert lines[0].startswith("newtonnet: ")
+    assert message in lines[0]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("text", "expected"), [("90s", 90), ("1.5m", 90), ("2h", 7200), ("1h30m", 5400)])
+def test_times_are_read_as_people_write_them(text, expected):
+    assert seconds(text) == expected

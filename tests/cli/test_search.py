@@ -1,0 +1,121 @@
+import itertools
+import json
+from importlib import import_module
+from types import SimpleNamespace
+
+import pytest
+
+from newtonnet.cli.app import app, run
+from newtonnet.cli.search import _models
+from newtonnet.experiments import SCORES, UNTOUCHED
+from newtonnet.search import read_trials
+
+FAST = ["--splits", "2", "--max-epochs", "2", "--workers", "1"]
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_search_keeps_trials_and_best_settings_that_train_uses(capsys, tmp_path):
+    command = ["search", "digits", "--model", "mlp", "--model", "jacobiconv", "--trials", "5", *FAST]
+    assert run(app, [*command, "--json"]) == 0
+    captured = capsys.readouterr()
+    (line,) = captured.out.splitlines()
+    table = json.loads(line)["digits"]
+    assert set(table) == {"mlp", "jacobiconv"}
+    assert table["mlp"]["trials"] == 5
+    assert table["mlp"]["paper"] is None
+    stored = read_trials(tmp_path / "results/search/digits/mlp.jsonl")
+    assert sorted(trial.number for trial in stored) == [0, 1, 2, 3, 4]
+    best = json.loads((tmp_path / "results/search/best.json").read_text())["digits"]["mlp"]
+    assert best["validation"] == max(trial.objective for trial in stored)
+    assert run(app, [*command]) == 0
+    out = capsys.readouterr().out
+    assert "mlp on digits: paper selection " in out
+    assert ", nested selection " in out
+    assert "5 settings tried\n" in out
+    assert len(read_trials(tmp_path / "results/search/digits/mlp.jsonl")) == 5
+    train = ["train", "digits", "--model", "mlp", "--settings", "searched", "--splits", "2", "--max-epochs", "2"]
+    assert run(app, [*train, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["settings"]["source"] == "searched"
+    assert result["mean"] == pytest.approx(best["test"]["mean"], abs=0.006)
+
+
+def test_a_time_limit_stops_the_search_and_the_same_command_goes_on(capsys, tmp_path, monkeypatch):
+    clock = itertools.count(step=10)  # ten seconds pass whenever the time is asked for
+    monkeypatch.setattr(import_module("newtonnet.cli.search"), "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    command = ["search", "digits", "--model", "mlp", "--trials", "30", *FAST, "--selection", "nested"]
+    path = tmp_path / "results/search/digits/mlp.jsonl"
+    assert run(app, [*command, "--for", "45s"]) == 0
+    some = len(read_trials(path))
+    assert 0 < some < 30
+    out = capsys.readouterr().out
+    assert f"{some} settings tried of 30; the same command goes on" in out
+    assert "paper selection" not in out
+    before = path.read_bytes()
+    assert run(app, [*command, "--for", "2h"]) == 0
+    assert path.read_bytes().startswith(before)
+    assert len(read_trials(path)) == 30
+
+
+def test_a_space_that_is_used_up_says_so(capsys):
+    assert run(app, ["search", "digits", "--model", "mlp", "--trials", "50", "--for", "1h", *FAST]) == 0
+    assert "36 settings tried of 50; the space has no others" in capsys.readouterr().out
+
+
+def test_a_plan_tells_the_hours_and_keeps_nothing(capsys, tmp_path):
+    assert run(app, ["search", "digits", "--model", "mlp", "--plan", *FAST]) == 0
+    assert "40 trials on 1 workers: " in capsys.readouterr().out
+    assert run(app, ["search", "digits", "--model", "mlp", "--plan", "--json", *FAST]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert plan["cells"][0]["dataset"] == "digits"
+    assert plan["longest"] >= plan["likely"] > 0
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere"], "unknown dataset 'nowhere'"),
+        (["digits", "--model", "gtn"], "unknown model 'gtn'"),
+        (["digits", "--for", "soon"], "--for takes a time such as 90s"),
+        (["digits", "--for", "0m"], "--for takes a time"),
+        (["digits", "--trials", "0"], "at least 1 trial"),
+        (["digits", "--splits", "0"], "at least 1 split"),
+        (["digits", "--workers", "0"], "at least 1 worker"),
+        (["digits", "--protocol", "mine"], "unknown protocol 'mine'"),
+        (["digits", "--protocol", "fixed"], "no published splits"),
+        (["digits", "--max-epochs", "0"], "max_epochs must be"),
+        (["digits", "--patience", "-1"], "patience must be"),
+        (["digits", "--selection", "mine"], "unknown selection 'mine'"),
+        (["digits", "--results", "/dev/null"], "/dev/null"),
+        (["digits", "wisconsin"], "wisconsin: kept untuned"),
+        ([], "Missing argument"),
+        *[([name], f"{name}: kept untuned") for name in UNTOUCHED],
+    ],
+)
+def test_a_mistake_gets_one_line_and_exit_code_2(arguments, message, capsys, tmp_path):
+    assert run(app, ["search", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    (line,) = [line for line in captured.err.splitlines() if line.strip()]
+    assert line.startswith("newtonnet: ")
+    assert message in line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_search_that_was_begun_otherwise_is_refused(capsys):
+    command = ["search", "digits", "--model", "mlp", "--trials", "1", *FAST]
+    assert run(app, command) == 0
+    assert run(app, [*command, "--max-epochs", "3"]) == 2
+    assert "holds another study (max_epochs 2, here 3" in capsys.readouterr().err
+
+
+def test_paper_stands_for_the_methods_of_its_table():
+    assert _models(["paper"]) == list(dict.fromkeys(model for _, model in SCORES))
+    assert len(_models(["paper", "mlp"])) == 11
+    assert _models(None) == ["newtonnet"]
+    assert "linkx" in _models(["all"])

@@ -1,0 +1,81 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from newtonnet.search import Trial, open_store, propose, read_study, read_trials, store_path
+from newtonnet.search.task import Task
+
+
+@pytest.fixture
+def tasks(study):
+    proposals = propose(study, [], 0)
+    return [Task(study, tuple(proposals[:2])), Task(study, tuple(proposals[2:3])), Task(study, tuple(proposals[3:6]))]
+
+
+@pytest.fixture
+def filled(study, tasks, pretend, tmp_path):
+    with open_store(tmp_path, study) as store:
+        for task in tasks:
+            store.append(pretend(task))
+    return store_path(tmp_path, study)
+
+
+def test_trials_come_back_as_they_were(study, tasks, pretend, filled):
+    assert read_trials(filled) == [trial for task in tasks for trial in pretend(task)]
+    assert read_study(filled) == study.describe()
+
+
+def test_any_cut_leaves_whole_populations_and_the_rest_can_be_added_again(study, tasks, pretend, filled, tmp_path):
+    whole = filled.read_bytes()
+    ends = [whole.index(b"\n") + 1]
+    for task in tasks:
+        ends.append(ends[-1] + sum(len(trial.to_json()) + 1 for trial in pretend(task)))
+    for cut in sorted({*range(0, len(whole), 701), *ends, *(end - 1 for end in ends), *(end + 1 for end in ends[:-1])}):
+        filled.write_bytes(whole[:cut])
+        kept = sum(end <= cut for end in ends) - 1
+        assert len(read_trials(filled)) == sum(len(task.proposals) for task in tasks[: max(kept, 0)])
+        with open_store(tmp_path, study) as store:
+            for task in tasks[max(kept, 0) :]:
+                store.append(pretend(task))
+        assert filled.read_bytes() == whole
+
+
+def test_a_line_of_rubbish_at_the_end_goes_and_one_in_the_middle_is_refused(study, filled, tmp_path):
+    whole = filled.read_bytes()
+    filled.write_bytes(whole + b"\x00\x00\x00\n")
+    with open_store(tmp_path, study):
+        pass
+    assert filled.read_bytes() == whole
+    lines = whole.split(b"\n")
+    filled.write_bytes(b"\n".join([lines[0], b"{", *lines[1:]]))
+    with pytest.raises(ValueError, match=r"mlp.jsonl, line 2: not a trial of newtonnet"), open_store(tmp_path, study):
+        pass
+
+
+def test_two_holders_of_one_study_are_refused(study, tmp_path):
+    with (
+        open_store(tmp_path, study),
+        pytest.raises(ValueError, match="another process is searching mlp on nowhere"),
+        open_store(tmp_path, study),
+    ):
+        pass
+    with open_store(tmp_path, study), open_store(tmp_path, replace(study, label="other")):
+        pass
+
+
+def test_another_study_in_the_same_file_is_refused_with_the_difference(study, filled, tmp_path):
+    other = replace(study, splits=5, space={"dropout": (0.1, 0.2)})
+    refusal = "holds another study .*another space.*splits 3, here 5.*move it away"
+    with pytest.raises(ValueError, match=refusal), open_store(tmp_path, other):
+        pass
+    assert len(read_trials(filled)) == 6
+
+
+def test_a_trial_is_one_short_line_and_other_lines_are_refused(tasks, pretend):
+    line = pretend(tasks[0])[0].to_json()
+    assert "\n" not in line
+    data = json.loads(line)
+    for wrong in ("[]", "{}", json.dumps({**data, "more": 1}), json.dumps({**data, "number": None})[:-1]):
+        with pytest.raises(ValueError, match="not a trial of newtonnet"):
+            Trial.from_json(wrong)

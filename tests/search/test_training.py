@@ -1,0 +1,165 @@
+"""The search with real training: short runs on an embedded graph."""
+
+import multiprocessing
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from newtonnet.nn import build
+from newtonnet.search import (
+    Trial,
+    in_process,
+    make_study,
+    measure,
+    open_store,
+    processes,
+    propose,
+    read_trials,
+    store_path,
+    sweep,
+)
+from newtonnet.search.study import load_data
+from newtonnet.search.task import Task, group, run_task
+from newtonnet.training import fit
+
+DATASET = "digits"
+SPACE = {"learning_rate": (0.05, 0.01, 0.005), "weight_decay": (0.0, 5e-4), "dropout": (0.3, 0.5)}
+LOOP = {"fixed": {"hidden": 6}, "splits": 2, "max_epochs": 4, "patience": 3, "batch": 4}
+TRIALS = 12
+
+
+@pytest.fixture(scope="module")
+def study():
+    return make_study(DATASET, "newtonnet", space=SPACE, **LOOP)
+
+
+@pytest.fixture(scope="module")
+def data(study):
+    return load_data(DATASET, checksum=study.checksum, protocol="random", splits=2)
+
+
+def run(folder, study, executor=None, trials=TRIALS):
+    with open_store(folder, study) as store:
+        list(sweep(study, store, trials=trials, executor=executor))
+    return told(folder, study)
+
+
+def told(folder, study):
+    """All that a store says but the seconds, byte for byte."""
+    trials = sorted(read_trials(store_path(folder, study)), key=lambda trial: trial.number)
+    return [replace(trial, seconds=0.0).to_json() for trial in trials]
+
+
+@pytest.fixture(scope="module")
+def unbroken(study, tmp_path_factory):
+    return run(tmp_path_factory.mktemp("unbroken"), study)
+
+
+def test_there_are_as_many_trials_as_asked_for_and_some_share_a_population(study, unbroken):
+    assert len(unbroken) == TRIALS
+    assert any(len(Trial.from_json(line).beside) > 1 for line in unbroken)
+
+
+def test_a_trial_holds_what_training_alone_gives(study, data, unbroken, tmp_path):
+    """Whoever trains beside it, up to rounding; with the ids of records that ``train`` would write."""
+    graph, splits = data
+    for trial in [Trial.from_json(line) for line in unbroken[:6]]:
+        setting = study.setting(trial.setting)
+        configs = [replace(setting.config, seed=split.index) for split in splits]
+        records = fit(build("newtonnet", graph, setting.options, seeds=[0, 1]), graph, splits, configs)
+        assert trial.records == tuple(record.id for record in records)
+        np.testing.assert_allclose(trial.validation, [record.outcome.validation for record in records], atol=0.011)
+        np.testing.assert_allclose(trial.values, [record.outcome.values for record in records], rtol=2e-3)
+        assert trial.epochs == tuple(record.outcome.epochs for record in records)
+
+
+def test_a_grouped_trial_is_the_trial_alone(study, data):
+    proposals = [
+        replace(propose(study, [], 0)[i], setting={"learning_rate": rate}) for i, rate in enumerate((0.05, 0.01))
+    ]
+    (task,) = group(study, proposals)
+    together = run_task(task, *data)
+    for proposal, trial in zip(proposals, together, strict=True):
+        (alone,) = run_task(Task(study, (proposal,)), *data)
+        np.testing.assert_allclose(trial.validation, alone.validation, atol=0.011)
+        np.testing.assert_allclose(trial.response, alone.response, rtol=2e-3, atol=1e-4)
+
+
+SCRIPT = """
+import sys
+from newtonnet.search import make_study, open_store, sweep
+study = make_study({dataset!r}, "newtonnet", space={space!r}, **{loop!r})
+with open_store(sys.argv[1], study) as store:
+    for trial in sweep(study, store, trials={trials}):
+        print(trial.number, flush=True)
+"""
+
+
+def test_killed_twice_at_random_moments_and_resumed_it_gives_the_same_trials(study, unbroken, tmp_path):
+    script = SCRIPT.format(dataset=DATASET, space=SPACE, loop=LOOP, trials=TRIALS)
+    chance = random.Random()
+    for _ in range(2):
+        process = subprocess.Popen([sys.executable, "-c", script, tmp_path], stdout=subprocess.PIPE)
+        for _ in range(chance.randint(1, 4)):
+            process.stdout.readline()
+        time.sleep(chance.uniform(0, 0.1))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+    before = told(tmp_path, study)
+    assert 0 < len(before) < TRIALS
+    assert run(tmp_path, study) == unbroken
+
+
+def test_two_workers_give_what_this_process_gives_though_one_is_killed(study, unbroken, tmp_path):
+    def murderous(source):
+        for number, result in enumerate(processes(2)(source)):
+            if number == 0:
+                for child in multiprocessing.active_children()[:1]:
+                    child.kill()
+                    child.join()
+            yield result
+
+    with pytest.warns(RuntimeWarning, match=r"a worker died on newtonnet on digits, trials .*exit code -9"):
+        assert run(tmp_path, study, murderous) == unbroken
+
+
+def test_a_workers_error_is_raised_here(study, tmp_path):
+    wrong = replace(study, checksum="other")
+    with pytest.raises(ValueError, match="its files have changed"):
+        run(tmp_path, wrong, processes(1))
+
+
+def test_an_interrupt_keeps_what_is_finished(study, unbroken, tmp_path):
+    def interrupted(source):
+        results = in_process()(source)
+        yield next(results)
+        yield next(results)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, study, interrupted)
+    assert 0 < len(told(tmp_path, study)) < TRIALS
+    assert run(tmp_path, study) == unbroken
+
+
+def test_a_plan_measures_an_epoch(study):
+    plan = measure(study)
+    assert 0 < plan.epoch < 5
+    assert plan.longest == pytest.approx(4 * plan.epoch)
+    assert plan.likely == pytest.approx(4 * plan.epoch)  # twice the patience, but no more than there are
+
+
+def test_a_study_takes_the_graphs_metric_and_fixed_fields_leave_the_space():
+    study = make_study(DATASET, "newtonnet", label="plain", fixed={"gammas": (0, 0, 0), "variant": "paper"}, splits=2)
+    assert study.metric == "accuracy"
+    rates = {"learning_rate", "filter_learning_rate", "weight_decay"}
+    assert set(study.space) == rates | {"dropout", "propagation_dropout"}
+    assert study.base().config.gammas == (0, 0, 0)
+    assert study.first == (("default", {}),)
