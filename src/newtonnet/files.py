@@ -1,8 +1,9 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and pages whose marked parts are made anew."""
 
 import os
+import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,6 +27,29 @@ def write_whole(path: Path, text: str) -> None:
     """Write a text file whole or not at all."""
     with whole_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def fill_marked(text: str, word: str, make: Callable[[str], str | None]) -> str:
+    """Put made text between the markers ``<!-- WORD ... -->`` and ``<!-- end -->`` of a page.
+
+    Args:
+        text: the page.
+        word: what its markers begin with.
+        make: the rest of a marker to what goes inside; None keeps what is there.
+
+    >>> print(fill_marked("<!-- sum 1 2 -->old<!-- end -->", "sum", lambda rest: str(sum(map(int, rest.split())))))
+    <!-- sum 1 2 -->
+    <BLANKLINE>
+    3
+    <BLANKLINE>
+    <!-- end -->
+    """
+
+    def fill(match: re.Match[str]) -> str:
+        body = make(match["rest"])
+        return match[0] if body is None else f"<!-- {word} {match['rest']} -->\n\n{body}\n\n<!-- end -->"
+
+    return re.sub(rf"<!-- {re.escape(word)} (?P<rest>[^\n]+?) -->.*?<!-- end -->", fill, text, flags=re.DOTALL)
 
 
 def _umask() -> int:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from newtonnet.bench.reference import find_reference, load_reference, make_trainer, published, time_populations
+from newtonnet.bench.reference import find_reference, load_reference, make_trainer, common_setting, time_populations
 from newtonnet.datasets import csbm, make_splits
 from newtonnet.experiments import find_setting, override
 from newtonnet.nn import Options, build
@@ -70,19 +70,19 @@ def test_the_reference_learns_and_estimates_the_homophily(module, graph):
 
 
 def test_the_reference_gets_the_same_split_and_settings(module, graph):
-    trainer = make_trainer(module, graph, published("penn94-sized"))
+    trainer = make_trainer(module, graph, common_setting())
     split = make_splits(graph, count=1)[0]
     for mask, part in zip(trainer.masks, (split.train, split.validation, split.test), strict=True):
         assert np.flatnonzero(mask).tolist() == sorted(part)
-    assert [group["lr"] for group in trainer.optimizer.param_groups] == [0.005, 0.01]
-    assert trainer.gammas == (0, 1, 0)
-    assert trainer.model.dropout == 0.3
+    assert [group["lr"] for group in trainer.optimizer.param_groups] == [0.01, 0.01]
+    assert trainer.gammas == (1, 1, 1)
+    assert trainer.model.dropout == 0.5
 
 
 def test_ratios_are_for_one_model_and_epoch(module, graph, monkeypatch):
     monkeypatch.setattr("newtonnet.bench.reference.epoch_clock", lambda task, seconds: lambda: 0.5 * task.members**0.5)
     monkeypatch.setattr("newtonnet.bench.reference._reference_clock", lambda trainer, seconds: lambda: 2.0)
-    row = time_populations(graph, (1, 64), module, setting=published("cora"), rounds=2, seconds=0.0, note=pytest.fail)
+    row = time_populations(graph, (1, 64), module, setting=common_setting(), rounds=2, seconds=0.0, note=pytest.fail)
     assert row["ours_ms"] == {"1": 500.0, "64": 62.5}
     assert row["throughput"] == {"1": 2.0, "64": 16.0}
     assert row["reference_ms"] == 2000.0
@@ -93,7 +93,7 @@ def test_dense_features_that_do_not_fit_leave_the_reference_out(module, graph, m
     monkeypatch.setattr("newtonnet.bench.reference.epoch_clock", lambda task, seconds: lambda: 1.0)
     monkeypatch.setattr("newtonnet.bench.reference.free_memory", lambda: 1000)
     remarks = []
-    row = time_populations(graph, (1,), module, setting=published("cora"), rounds=1, seconds=0.0, note=remarks.append)
+    row = time_populations(graph, (1,), module, setting=common_setting(), rounds=1, seconds=0.0, note=remarks.append)
     assert "ratio" not in row
     assert "too much memory" in remarks[0]
 

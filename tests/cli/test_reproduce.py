@@ -3,7 +3,7 @@ import json
 import pytest
 
 from newtonnet.cli.app import app, run
-from newtonnet.cli.duration import seconds
+from newtonnet.cli.amounts import seconds
 
 
 @pytest.fixture(autouse=True)

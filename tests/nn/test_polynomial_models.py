@@ -13,7 +13,7 @@ from newtonnet.graphs import from_edges, from_scipy
 from newtonnet.nn import ZOO, Noise, build
 from newtonnet.training import Config, fit
 from newtonnet.training.record import FREQUENCIES
-from newtonnet.training.run import Run
+from newtonnet.training.run import Run, prepare
 
 PAIR = from_edges([[0], [1]], np.eye(2), labels=[0, 1])
 FILTERS = {name: build(name, PAIR).filter for name in ZOO}
@@ -306,9 +306,8 @@ def test_gammas_raise_high_above_low_frequencies_when_heterophilous(name):
     graph = csbm(0.05, nodes=400, features=400, mu=4.0, seed=1)
     split = make_splits(graph, count=1)[0]
     configs = [Config(gammas=g, max_epochs=100, history_interval=0) for g in ((0.1, 0.1, 0.1), (0.0, 0.0, 0.0))]
-    run = Run(
-        build(name, graph, small(name, hidden=16, degree=10), seeds=(0, 0)), graph, [split, split], configs, "cpu"
-    )
+    model = build(name, graph, small(name, hidden=16, degree=10), seeds=(0, 0))
+    run = Run(model, graph, [split, split], configs, "cpu", prepare(model, graph))
     while not run.finished:
         run.step()
     frequency = torch.tensor(FREQUENCIES)

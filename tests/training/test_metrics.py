@@ -5,7 +5,7 @@ from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
 from newtonnet.datasets import Split, csbm
 from newtonnet.training import roc_auc
-from newtonnet.training.metrics import cross_entropy, make_targets, scores
+from newtonnet.training.metrics import cross_entropy, judge, make_targets
 
 
 @pytest.fixture(scope="module")
@@ -25,9 +25,8 @@ def splits(rng):
 def test_scores_and_loss_equal_scikit_learns(graph, splits, rng):
     logits = rng.standard_normal((90, 3, 2))
     targets = make_targets(graph, splits)
-    predicted = torch.tensor(logits).argmax(dim=2)
-    accuracy = scores("accuracy", torch.tensor(logits), predicted, targets)
-    auc = scores("roc_auc", torch.tensor(logits), predicted, targets)
+    accuracy = judge("accuracy", torch.tensor(logits), targets).scores
+    auc = judge("roc_auc", torch.tensor(logits), targets).scores
     loss = cross_entropy(torch.tensor(logits), targets)
     for p, split in enumerate(splits):
         for i, part in enumerate((split.train, split.validation, split.test)):

@@ -1,11 +1,12 @@
 """The figures of a run as tables, for the terminal and for Markdown pages; nothing is typed by hand."""
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from newtonnet.files import fill_marked
 
 Result = Mapping[str, Any]
 """What ``run_bench`` returns."""
@@ -40,16 +41,12 @@ def update_page(text: str, results: Mapping[str, Result]) -> str:
     marker whose profile was not run, or has no such table, keeps what it encloses.
     """
 
-    def fill(match: re.Match[str]) -> str:
-        profile, key = match["profile"], match["key"]
+    def make(rest: str) -> str | None:
+        profile, key = rest.split()
         chosen = [s for s in sheets(results.get(profile, {})) if key in ("all", s.key)] if profile in results else []
-        if not chosen:
-            return match[0]
-        body = "\n\n".join(_markdown(sheet, titled=key == "all") for sheet in chosen)
-        return f"<!-- bench {profile} {key} -->\n\n{body}\n\n<!-- end -->"
+        return "\n\n".join(_markdown(sheet, titled=key == "all") for sheet in chosen) or None
 
-    pattern = r"<!-- bench (?P<profile>\S+) (?P<key>\S+) -->\n.*?<!-- end -->"
-    return re.sub(pattern, fill, text, flags=re.DOTALL)
+    return fill_marked(text, "bench", make)
 
 
 def _markdown(sheet: Sheet, *, titled: bool) -> str:

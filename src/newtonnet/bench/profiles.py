@@ -78,6 +78,6 @@ FULL = replace(
     kernel=tuple((SIZES[name], WIDTHS) for name in ("chameleon", "penn94", "genius", "twitch-gamer")),
     growth_edges=(100_000, 300_000, 1_000_000, 3_000_000, 10_000_000),
     methods_memory=(SIZES["cora"], SIZES["chameleon"]),
-    rounds=7,
-    seconds=0.4,
+    rounds=5,
+    seconds=0.3,
 )

@@ -13,10 +13,11 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from newtonnet.experiments import Setting, find_setting
 from newtonnet.graphs import Graph
+from newtonnet.training import Config, Setting
 
 from .clock import Clock, epoch_clock, make_task, ratio, take_turns
+from .epochs import equal_options
 from .machine import free_memory
 
 FILE = Path("benchmarks") / "pyg_newtonnet.py"
@@ -57,9 +58,10 @@ def load_reference(path: Path) -> ModuleType:
     return module
 
 
-def published(name: str) -> Setting:
-    """NewtonNet's published settings for a graph, or for the one it has the size of; its defaults otherwise."""
-    return find_setting(name.removesuffix("-sized"), "newtonnet")
+def common_setting() -> Setting:
+    """What both sides train with: K = 5, 64 hidden units, dropouts of one half, the released code's penalty."""
+    config = Config(variant="code", gammas=(1.0, 1.0, 1.0))
+    return Setting("common", equal_options("newtonnet", degree=5), config)
 
 
 def make_trainer(module: ModuleType, graph: Graph, setting: Setting) -> Any:

@@ -7,25 +7,34 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from newtonnet.experiments.claim import PROFILES, Claim, Request, load_lines, pending, run
+from newtonnet.experiments.claim import PROFILES, Claim, Request, check_options, load_lines
 from newtonnet.experiments.claims import CLAIMS, find_claim
 from newtonnet.experiments.exhibit import Report
 from newtonnet.files import write_whole
-from newtonnet.report import print_report, report_markdown, save_figure
+from newtonnet.report import Shown, fill_results, print_report, report_markdown, results_page, save_figure
 
 from .app import app, print_json, talk
-from .duration import seconds
+from .amounts import seconds
+from .claim_work import left_undone, work
 from .splits import check_writable
 
 OWN = "Of single claims"
 """Heading of the options that not every claim takes."""
 
+ALL = "all"
+"""Instead of a claim: every one, from what is stored."""
+
+MARKED = Path("README.md")
+"""The page whose marked tables are made from results."""
+
 
 @app.command()
 def reproduce(
-    claim: Annotated[str | None, typer.Argument(help=f"One of: {', '.join(sorted(CLAIMS))}.")] = None,
+    claim: Annotated[
+        str | None,
+        typer.Argument(help=f"One of: {', '.join(sorted(CLAIMS))}; all: every one from what is stored, without work."),
+    ] = None,
     profile: Annotated[str, typer.Option(help="quick for minutes, paper for the paper's protocol.")] = "quick",
     results: Annotated[Path, typer.Option(help="Folder of stored results, one below it for each claim.")] = Path(
         "results"
@@ -38,9 +47,18 @@ def reproduce(
         Path | None, typer.Option(help="Write drawings (PNG, SVG) and pages (markdown) to this folder.")
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List all claims and stop.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON value on standard output.")] = False,
+    json: Annotated[
+        bool,
+        typer.Option(
+            "--json", help="Print one JSON value on standard output; claims that rest on searches then do no work."
+        ),
+    ] = False,
     datasets: Annotated[
         str | None, typer.Option(rich_help_panel=OWN, help="Graphs by name, with commas between.")
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(rich_help_panel=OWN, help="Processes that search, each on one thread; one for each core."),
     ] = None,
     nodes: Annotated[int | None, typer.Option(rich_help_panel=OWN, help="frequency: nodes of each graph.")] = None,
     features: Annotated[
@@ -60,6 +78,11 @@ def reproduce(
         return
     if claim is None:
         raise ValueError(f"name a claim: {', '.join(sorted(CLAIMS))}")
+    if out is not None:
+        check_writable(out / "figures" / "figure.png")
+    if claim == ALL:
+        _show_all(results, out, json=json)
+        return
     chosen = find_claim(claim)
     options = {
         "datasets": None if datasets is None else [name for name in datasets.split(",") if name],
@@ -69,37 +92,48 @@ def reproduce(
     }
     request = Request(profile, {name: value for name, value in options.items() if value is not None})
     limit = None if time_limit is None else seconds(time_limit)
+    check_options(chosen, request)
     check_writable(results / chosen.name / "lines.jsonl")
-    if out is not None:
-        check_writable(out / "figures" / "figure.png")
-    left = len(pending(chosen, request, results)[0]) if no_run else _work(chosen, request, results, limit)
+    idle = no_run or (json and chosen.cells is not None)
+    left = 0 if idle else work(chosen, request, results, limit=limit, workers=workers)
     report = chosen.summarise(load_lines(chosen, results))
+    if idle and not (json and report.bare):
+        left = left_undone(chosen, request, results)
     if out is not None:
         _write(chosen, report, out, profile)
     if left:
-        talk.print(f"{left} pieces of work of profile {profile} are not done; the same command goes on", style="dim")
+        more = "the same command without --no-run and --json does it" if idle else "the same command goes on"
+        talk.print(f"{left} pieces of work of profile {profile} are not done; {more}", style="dim")
     if json:
         print_json(_as_json(chosen, report, left))
     else:
         print_report(chosen, report, Console())
 
 
-def _work(claim: Claim, request: Request, results: Path, limit: float | None) -> int:
-    """Do what is not stored yet behind a progress bar; how many pieces are left."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=talk, transient=True) as bar:
-        task = bar.add_task(f"{claim.name}, {request.profile}", total=None)
-
-        def show(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
-        return run(claim, request, results, seconds=limit, progress=show)
+def _show_all(results: Path, out: Path | None, *, json: bool) -> None:
+    """Every claim from what is stored; with a folder also the page of results and what other pages mark."""
+    shown = []
+    for claim in CLAIMS.values():
+        lines = load_lines(claim, results)
+        shown.append(Shown(claim, claim.summarise(lines) if lines else None))
+    if out is not None:
+        for one in shown:
+            if one.report is not None:
+                _write(one.claim, one.report, out, PROFILES[-1])
+        _save(out / "results.md", results_page(shown))
+        if MARKED.is_file():
+            text = MARKED.read_text(encoding="utf-8")
+            if (new := fill_results(text, shown)) != text:
+                _save(MARKED, new)
+    found = {one.claim.name: [] if one.report is None else one.report.findings for one in shown}
+    if json:
+        print_json({name: [asdict(finding) for finding in findings] for name, findings in found.items()})
+        return
+    for name, findings in found.items():
+        if not findings:
+            print(f"{name}: nothing stored")
+        for finding in findings:
+            print(f"{name}: {finding.statement}: {finding.verdict} ({finding.ours})")
 
 
 def _write(claim: Claim, report: Report, out: Path, profile: str) -> None:
@@ -108,10 +142,13 @@ def _write(claim: Claim, report: Report, out: Path, profile: str) -> None:
         for path in save_figure(figure, out / "figures" / f"{claim.name}-{figure.name}"):
             talk.print(f"{path} written", style="dim")
     if report.page:
-        page = out / f"{report.page}.md"
         command = f"newtonnet reproduce {claim.name} --profile {profile} --out {out.name}"
-        write_whole(page, report_markdown(claim, report, command=command))
-        talk.print(f"{page} written", style="dim")
+        _save(out / f"{report.page}.md", report_markdown(claim, report, command=command))
+
+
+def _save(path: Path, text: str) -> None:
+    write_whole(path, text)
+    talk.print(f"{path} written", style="dim")
 
 
 def _homophilies(text: str) -> list[float]:

@@ -28,7 +28,7 @@ from newtonnet.search import (
 )
 
 from .app import app, print_json, talk
-from .duration import seconds
+from .amounts import seconds
 from .search_progress import watch
 
 SELECTIONS = {"paper": paper_selection, "nested": nested_selection}

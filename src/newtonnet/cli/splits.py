@@ -24,6 +24,8 @@ def run_splits(
     seed: int = 0,
     device: str = "cpu",
     checkpoint: Path | None = None,
+    threads: int | None = None,
+    max_memory: int | None = None,
 ) -> list[Record]:
     """Train one member for each split as one population, with a progress bar on standard error."""
     configs = [replace(setting.config, seed=seed + split.index) for split in splits]
@@ -43,7 +45,17 @@ def run_splits(
         def show(state: training.Progress) -> None:
             bar.update(task, completed=state.epoch, members=state.training, validation=state.validation)
 
-        return fit(population, graph, splits, configs, device=device, checkpoint=checkpoint, progress=show)
+        return fit(
+            population,
+            graph,
+            splits,
+            configs,
+            device=device,
+            checkpoint=checkpoint,
+            threads=threads,
+            max_memory=max_memory,
+            progress=show,
+        )
 
 
 def check_writable(path: Path) -> None:

@@ -16,6 +16,7 @@ from newtonnet.nn import ZOO
 from newtonnet.report import draw_response
 from newtonnet.training import Record, Summary, summarise
 
+from .amounts import memory
 from .app import app, print_json, talk
 from .splits import check_writable, run_splits
 
@@ -44,6 +45,15 @@ def train(
     patience: Annotated[
         int, typer.Option(rich_help_panel=LOOP, help="Epochs without a better validation score; 0: never stop.")
     ] = 200,
+    threads: Annotated[
+        int | None, typer.Option(rich_help_panel=LOOP, help="Threads to train with; torch's number if not given.")
+    ] = None,
+    max_memory: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=LOOP, help="Memory that training may take beside the graph, such as 500MB or 2GB."
+        ),
+    ] = None,
     settings: Annotated[
         str | None,
         typer.Option(
@@ -143,7 +153,17 @@ def train(
         chosen = load_splits(dataset, protocol, count=splits, data_root=data_root)
     else:
         chosen = make_splits(graph, protocol, count=10 if splits is None else splits, seed=split_seed)
-    records = run_splits(graph, model, setting, chosen, seed=seed, device=device, checkpoint=checkpoint)
+    records = run_splits(
+        graph,
+        model,
+        setting,
+        chosen,
+        seed=seed,
+        device=device,
+        checkpoint=checkpoint,
+        threads=threads,
+        max_memory=memory(max_memory),
+    )
     summary = summarise(records)
     true = homophily(graph).edge
     run_id = hashlib.sha256("".join(record.id for record in records).encode()).hexdigest()[:8]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .cells import Cell
 from .exhibit import Report
 from .results import Line, append_line, read_lines
 
@@ -56,6 +57,8 @@ class Claim:
         version: raised whenever a change can move a result; lines of other versions are left aside.
         load: reads what is summarised from the folder of all results, for claims that rest on the work of others such
             as a search; by default the lines that the claim's own units left.
+        cells: the searches that the claim rests on, given the request and the folder of results; they are swept before
+            any unit is done.
     """
 
     name: str
@@ -66,6 +69,7 @@ class Claim:
     options: frozenset[str] = frozenset()
     version: int = 1
     load: Callable[[Path], Sequence[Line]] | None = None
+    cells: Callable[[Request, Path], Sequence[Cell]] | None = None
 
 
 def lines_path(claim: Claim, results: Path) -> Path:
@@ -88,12 +92,23 @@ def _own_lines(claim: Claim, results: Path) -> list[dict[str, Any]]:
     return list(latest.values())
 
 
-def pending(claim: Claim, request: Request, results: Path) -> tuple[list[Unit], int]:
-    """The units of a request that have no stored line, and how many units there are in all."""
+def check_options(claim: Claim, request: Request) -> None:
+    """Refuse an option that the claim does not know."""
     unknown = request.options.keys() - claim.options
     if unknown:
         there = ", ".join(f"--{name}" for name in sorted(claim.options)) or "no options of its own"
         raise ValueError(f"{claim.name} does not take --{min(unknown)}; it takes {there}")
+
+
+def wanted_cells(claim: Claim, request: Request, results: Path) -> Sequence[Cell]:
+    """The searches of a request; none for a claim that rests on its own units alone."""
+    check_options(claim, request)
+    return () if claim.cells is None else claim.cells(request, results)
+
+
+def pending(claim: Claim, request: Request, results: Path) -> tuple[list[Unit], int]:
+    """The units of a request that have no stored line, and how many units there are in all."""
+    check_options(claim, request)
     done = {_identity(line["key"]) for line in _own_lines(claim, results)}
     units = claim.units(request)
     return [unit for unit in units if _identity(unit.key) not in done], len(units)

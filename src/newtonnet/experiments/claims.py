@@ -1,11 +1,35 @@
 """Every claim that ``newtonnet reproduce`` knows, by name; a new one is one import and one entry."""
 
+from .ablation import ABLATION
+from .beyond import BEYOND
 from .claim import Claim
+from .cost import COST
+from .filters import FILTERS
 from .frequency import FREQUENCY
 from .interpolation import INTERPOLATION
+from .learned_homophily import LEARNED_HOMOPHILY
+from .sensitivity import SENSITIVITY
+from .table1 import TABLE1
 from .theory import THEORY
+from .weak_supervision import WEAK_SUPERVISION
 
-CLAIMS: dict[str, Claim] = {claim.name: claim for claim in (THEORY, INTERPOLATION, FREQUENCY)}
+CLAIMS: dict[str, Claim] = {
+    claim.name: claim
+    for claim in (
+        TABLE1,
+        BEYOND,
+        WEAK_SUPERVISION,
+        ABLATION,
+        FILTERS,
+        LEARNED_HOMOPHILY,
+        SENSITIVITY,
+        COST,
+        FREQUENCY,
+        THEORY,
+        INTERPOLATION,
+    )
+}
+"""In the order of the page of results."""
 
 
 def find_claim(name: str) -> Claim:

@@ -124,6 +124,7 @@ class Report:
         data: what ``--json`` prints under ``data``, for programs.
         page: the name of a page to write from this report, without ending; none if empty.
         bare: print ``data`` alone under ``--json``, for claims whose JSON has a form of its own.
+        headline: a short table for pages that mark a place for it.
     """
 
     findings: tuple[Finding, ...]
@@ -133,3 +134,4 @@ class Report:
     data: Mapping[str, Any] | None = None
     page: str = ""
     bare: bool = False
+    headline: Table | None = None

@@ -73,9 +73,10 @@ class Graph:
     @cached_property
     def pairs(self) -> NDArray[np.int32]:
         """Ends of every edge once, shape ``(2, E)``."""
-        coo = self.adjacency.tocoo()
-        kept = slice(None) if self.directed else coo.row < coo.col
-        ends = np.stack([coo.row[kept], coo.col[kept]]).astype(np.int32)
+        rows = np.repeat(np.arange(self.nodes, dtype=np.int32), np.diff(self.adjacency.indptr))
+        columns = self.adjacency.indices
+        kept = slice(None) if self.directed else rows < columns
+        ends = np.stack([rows[kept], columns[kept]]).astype(np.int32, copy=False)
         ends.setflags(write=False)
         return ends
 
@@ -85,7 +86,7 @@ class Graph:
         digest = hashlib.sha256()
         for array in (*_arrays(self.features), *_arrays(self.adjacency), self.labels):
             digest.update(str((array.dtype.str, array.shape)).encode())
-            digest.update(np.ascontiguousarray(array).tobytes())
+            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
         return digest.hexdigest()[:16]
 
     def __repr__(self) -> str:

@@ -12,7 +12,7 @@ from torch import Tensor
 from newtonnet import kernels
 
 from .graph import Graph
-from .plan import Plan, make_plan
+from .plan import Plan, make_plan, row_blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,29 +91,45 @@ def normalised_operator(
         dtype: float32 or float64.
         device: where the operator lives.
     """
-    return normalise(graph.adjacency, self_loops=self_loops, symmetric=not graph.directed).to(dtype, device)
+    operator = normalise(graph.adjacency, self_loops=self_loops, symmetric=not graph.directed, dtype=dtype)
+    return operator.to(dtype, device)
 
 
-def normalise(adjacency: sp.csr_array, *, self_loops: bool = False, symmetric: bool) -> Operator:
-    """The operator of a bare matrix, float64; a directed one is divided by its row sums on both sides."""
-    matrix = adjacency.astype(np.float64)
+def normalise(
+    adjacency: sp.csr_array, *, self_loops: bool = False, symmetric: bool, dtype: torch.dtype = torch.float64
+) -> Operator:
+    """The operator of a bare matrix; a directed one is divided by its row sums on both sides."""
+    matrix = adjacency
     if self_loops:
-        matrix = sp.csr_array(matrix + sp.eye_array(matrix.shape[0], format="csr"))
-    degree = np.asarray(matrix.sum(axis=1))
+        matrix = sp.csr_array(adjacency + sp.eye_array(matrix.shape[0], dtype=adjacency.dtype, format="csr"))
+    ones = bool((matrix.data == 1).all())
+    degree = np.diff(matrix.indptr).astype(np.float64) if ones else matrix @ np.ones(matrix.shape[1])
     with np.errstate(divide="ignore"):
         scale = np.where(degree > 0, degree**-0.5, 0.0)
-    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    scaled = sp.csr_array(
-        (scale[rows] * matrix.data * scale[matrix.indices], matrix.indices, matrix.indptr), matrix.shape
+    values = torch.empty(matrix.nnz, dtype=dtype)
+    counts = np.diff(matrix.indptr)
+    for rows in row_blocks(matrix.indptr):  # in float64, some rows at a time: a large graph has little room
+        inside = slice(matrix.indptr[rows.start], matrix.indptr[rows.stop])
+        exact = np.repeat(scale[rows], counts[rows]) * scale[matrix.indices[inside]] * matrix.data[inside]
+        values[inside] = torch.from_numpy(exact).to(dtype)
+    forward = csr_tensor(
+        torch.from_numpy(matrix.indptr.astype(np.int32)),
+        torch.from_numpy(matrix.indices.astype(np.int32)),
+        values,
+        (int(matrix.shape[0]), int(matrix.shape[1])),
     )
-    forward = sparse_tensor(scaled)
     # A node without neighbours may have any scale; one with neighbours that reach it but none of its own has scale 0.
-    pattern = bool((matrix.data == 1).all()) and (symmetric or bool((degree > 0).all()))
+    pattern = ones and (symmetric or bool((degree > 0).all()))
     return Operator(
         forward,
-        forward if symmetric else sparse_tensor(sp.csr_array(scaled.T)),
-        torch.from_numpy(np.where(degree > 0, scale, 1.0)) if pattern else None,
+        forward if symmetric else _transposed(forward),
+        torch.from_numpy(np.where(degree > 0, scale, 1.0)).to(dtype) if pattern else None,
     )
+
+
+def _transposed(matrix: Tensor) -> Tensor:
+    parts = (matrix.values().numpy(), matrix.col_indices().numpy(), matrix.crow_indices().numpy())
+    return sparse_tensor(sp.csr_array(sp.csr_array(parts, shape=tuple(matrix.shape)).T))
 
 
 def sparse_tensor(matrix: sp.csr_array) -> Tensor:

@@ -1,5 +1,6 @@
 """How one operator is multiplied here: by which kernel, in which order of the nodes, how many columns at once."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -8,10 +9,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from newtonnet.kernels import AHEAD, CORE_CACHE, WORTH_A_THREAD, equal_parts, full_width, in_step, series_kernel, widest
+from newtonnet.kernels import AHEAD, CORE_CACHE, WORTH_A_THREAD, equal_parts, full_width, in_step, series_kernel, thread_count, widest
 
 LAST_CACHE = 1 << 25
 """Blocks are cut into so many columns that two of them fit in this many bytes, if eight columns do."""
+
+ENTRIES = 1 << 20
+"""Entries that are rearranged at once."""
 
 NEAR = 1 / 16
 """An edge is near where its ends are at most this share of all nodes apart."""
@@ -61,7 +65,7 @@ class Plan:
             The sum, ``(n, c)``, and ``(K+1, c)`` or None.
         """
         n, columns = x.shape
-        threads = self._threads(columns)
+        threads = self._threads(columns * len(coefficients))
         bounds = equal_parts(self.rows.numpy(), threads)
         step = min(columns, widest(x.dtype), max(8, LAST_CACHE // (2 * n * x.dtype.itemsize)))
         out = torch.empty_like(x)
@@ -113,9 +117,8 @@ class Plan:
                 inner[:, :, start : start + width] = parts[:, :, :width]
         return out, None if inner is None else inner.sum(dim=0)
 
-    def _threads(self, columns: int) -> int:
-        entries = len(self.columns) - AHEAD
-        return torch.get_num_threads() if entries * columns > WORTH_A_THREAD else 1
+    def _threads(self, terms: int) -> int:
+        return thread_count() if (len(self.columns) - AHEAD) * terms > WORTH_A_THREAD else 1
 
 
 def make_plan(matrix: Tensor, scale: Tensor | None) -> Plan:
@@ -129,16 +132,23 @@ def make_plan(matrix: Tensor, scale: Tensor | None) -> Plan:
     place[order] = np.arange(n, dtype=np.int32)
     new_rows = np.zeros(n + 1, dtype=np.int32)
     np.cumsum(degrees[order], out=new_rows[1:])
-    # Entry e of the new matrix was entry e + shift of the old one, with one shift for each row.
-    source = np.repeat(rows[:-1][order] - new_rows[:-1], degrees[order]) + np.arange(len(columns), dtype=np.int32)
     padded = np.zeros(len(columns) + AHEAD, dtype=np.int32)
-    padded[: len(columns)] = place[columns[source]]
+    values = torch.empty(len(columns), dtype=matrix.dtype) if scale is None else None
+    for block in row_blocks(new_rows):
+        inside = slice(new_rows[block.start], new_rows[block.stop])
+        nodes = order[block]
+        # Entry e of the new matrix was entry e + shift of the old one, with one shift for each row.
+        shifts = np.repeat(rows[:-1][nodes] - new_rows[block], degrees[nodes])
+        source = shifts + np.arange(inside.start, inside.stop, dtype=np.int32)
+        padded[inside] = place[columns[source]]
+        if values is not None:
+            values[inside] = matrix.values()[torch.from_numpy(source)]
     own = torch.ones(n, dtype=matrix.dtype) if scale is None else scale[torch.from_numpy(order)]
     return Plan(
         torch.from_numpy(order.astype(np.int32)),
         torch.from_numpy(new_rows),
         torch.from_numpy(padded),
-        matrix.values()[torch.from_numpy(source)] if scale is None else None,
+        values,
         own * own,
         own,
         1 / own,
@@ -151,6 +161,17 @@ def _is_local(rows: NDArray[np.int32], columns: NDArray[np.int32]) -> bool:
     n = len(rows) - 1
     if len(columns) == 0:
         return True
-    ends = np.repeat(np.arange(n, dtype=np.int32), np.diff(rows))
-    near = np.count_nonzero(np.abs(ends - columns) <= NEAR * n)
+    near = 0
+    for block in row_blocks(rows):
+        ends = np.repeat(np.arange(block.start, block.stop, dtype=np.int32), np.diff(rows[block.start : block.stop + 1]))
+        near += np.count_nonzero(np.abs(ends - columns[rows[block.start] : rows[block.stop]]) <= NEAR * n)
     return bool(near > 0.5 * len(columns))
+
+
+def row_blocks(rows: NDArray[np.int32]) -> Iterator[slice]:
+    """Slices of a CSR matrix's rows that hold about :data:`ENTRIES` entries each, from its row pointers."""
+    start, n = 0, len(rows) - 1
+    while start < n:
+        stop = min(n, max(start + 1, int(np.searchsorted(rows, int(rows[start]) + ENTRIES))))
+        yield slice(start, stop)
+        start = stop

@@ -2,10 +2,12 @@
 
 from .adam_code import BETAS, EPSILON
 from .compiler import KINDS, adam_kernel, available, full_width, series_kernel, widest
+from .counting import agreeing, judge
+from .dropping import Mask, drop, drop_flat
 from .noise_code import LAST_SHIFT, MIX, PER_WORD, STEP, words
 from .product_code import AHEAD
-from .products import CORE_CACHE, WORTH_A_THREAD, Mask, Pattern, back, drop, drop_flat, make_pattern, multiply
-from .threads import equal_parts, in_step, use_threads
+from .products import CORE_CACHE, Pattern, back, can_combine, combine, make_pattern, multiply
+from .threads import WORTH_A_THREAD, equal_parts, in_step, thread_count, use_threads
 
 __all__ = [
     "AHEAD",
@@ -21,16 +23,21 @@ __all__ = [
     "Mask",
     "Pattern",
     "adam_kernel",
+    "agreeing",
     "available",
     "back",
+    "can_combine",
+    "combine",
     "drop",
     "drop_flat",
     "equal_parts",
     "full_width",
     "in_step",
+    "judge",
     "make_pattern",
     "multiply",
     "series_kernel",
+    "thread_count",
     "use_threads",
     "widest",
     "words",

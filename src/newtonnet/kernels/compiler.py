@@ -10,7 +10,10 @@ from typing import Any
 import torch
 
 from .adam_code import adam_code
+from .agree_code import agree_code
 from .back_code import back_code
+from .combine_code import combine_code
+from .judge_code import judge_code
 from .noise_code import drop_code
 from .product_code import product_code
 from .row_code import Row
@@ -81,6 +84,27 @@ def adam_kernel(dtype: torch.dtype, *, decoupled: bool) -> Callable[..., None]:
     p, i, real = _POINTER, _NUMBER, _REAL[dtype]
     code = adam_code(KINDS[dtype], _register_bytes() // dtype.itemsize, decoupled=decoupled)
     return _compile(code, "adam", [p, p, p, p, p, p, i, i, i, real, real])
+
+
+@functools.cache
+def combine_kernel(width: int, dtype: torch.dtype) -> Callable[..., None]:
+    """``combine`` of :mod:`.combine_code` for this many columns."""
+    p, i = _POINTER, _NUMBER
+    return _compile(combine_code(_row(width, dtype)), "combine", [p, i, p, p, p, i, i, i, i])
+
+
+@functools.cache
+def judge_kernel(dtype: torch.dtype) -> Callable[..., None]:
+    """``judge`` of :mod:`.judge_code`."""
+    p, i = _POINTER, _NUMBER
+    return _compile(judge_code(KINDS[dtype]), "judge", [p, p, p, p, p, p, i, i, i])
+
+
+@functools.cache
+def agree_kernel() -> Callable[..., None]:
+    """``agree`` of :mod:`.agree_code`."""
+    p, i = _POINTER, _NUMBER
+    return _compile(agree_code(), "agree", [p, p, p, p, i, i])
 
 
 def _row(width: int, dtype: torch.dtype) -> Row:

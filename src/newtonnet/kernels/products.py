@@ -1,6 +1,6 @@
-"""A sparse matrix times a dense block, and dropout on a block, by kernels made for this machine."""
+"""Products of an encoder, forward and back, by kernels made for this machine."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
 
@@ -9,20 +9,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .compiler import back_kernel, drop_kernel, product_kernel, widest
-from .noise_code import PER_WORD, STEP, words
+from .compiler import back_kernel, combine_kernel, product_kernel, widest
+from .combine_code import SIDE_BY_SIDE
+from .dropping import Mask, signed
+from .noise_code import PER_WORD, words
 from .product_code import AHEAD
-from .threads import equal_parts, in_step
+from .threads import WORTH_A_THREAD, equal_parts, in_step, thread_count
 
 CORE_CACHE = 1 << 18
 """A block above this many bytes is taken not to stay in a core's own cache."""
-
-WORTH_A_THREAD = 1_000_000
-"""Multiplications below which another thread costs more than it brings."""
-
-FLAT = 64
-"""Numbers in a row of a block that has no shape of its own."""
-
 
 @dataclass(frozen=True, eq=False)
 class Pattern:
@@ -40,15 +35,6 @@ class Pattern:
     def pointers(self) -> NDArray[np.int32]:
         """The row pointers as an array."""
         return self.rows.numpy()
-
-
-@dataclass(frozen=True)
-class Mask:
-    """Dropout of a block ``(n, P, d)``: one key for each member, the 16-bit threshold, and what is kept is scaled."""
-
-    keys: tuple[int, ...]
-    threshold: int
-    scale: float
 
 
 def make_pattern(matrix: Tensor) -> Pattern:
@@ -94,7 +80,7 @@ def multiply(
                 out.data_ptr() + shift,
                 wide,
                 None if bias is None else bias.data_ptr() + shift,
-                0 if mask is None else _signed(mask.keys[p]),
+                0 if mask is None else signed(mask.keys[p]),
                 words(d),
                 j // PER_WORD,
                 0 if mask is None else mask.threshold,
@@ -103,7 +89,7 @@ def multiply(
                 hi,
             )
 
-    threads = torch.get_num_threads() if pattern.entries * wide > WORTH_A_THREAD else 1
+    threads = thread_count() if pattern.entries * wide > WORTH_A_THREAD else 1
     bounds = equal_parts(pattern.pointers, threads)
     in_step([partial(part, lo, hi) for lo, hi in pairwise(bounds)])
     return out
@@ -125,7 +111,7 @@ def back(gradient: Tensor, weight: Tensor, hidden: Tensor, scale: float) -> tupl
     classes, size = weight.shape[2], hidden.dtype.itemsize
     turned = weight.transpose(1, 2).contiguous()
     slopes = torch.empty_like(hidden)
-    threads = torch.get_num_threads() if hidden.numel() * classes > WORTH_A_THREAD else 1
+    threads = thread_count() if hidden.numel() * classes > WORTH_A_THREAD else 1
     weight_slopes = hidden.new_zeros(threads, population, classes, d)
     bias_slopes = hidden.new_empty(threads, population, d)
     step = widest(hidden.dtype)
@@ -154,27 +140,32 @@ def back(gradient: Tensor, weight: Tensor, hidden: Tensor, scale: float) -> tupl
     return slopes, weight_slopes.sum(dim=0).transpose(1, 2), bias_slopes.sum(dim=0)
 
 
-def drop(x: Tensor, mask: Mask) -> Tensor:
-    """Dropout of a contiguous block ``(n, P, d)``, each member by its own key."""
-    n, population, d = x.shape
-    out = torch.empty_like(x)
-    keys = torch.tensor([_signed(key) for key in mask.keys])
-    kernel = drop_kernel(d, x.dtype)
-    addresses = (x.data_ptr(), out.data_ptr(), keys.data_ptr(), population, mask.threshold, mask.scale)
-    threads = torch.get_num_threads() if x.numel() > WORTH_A_THREAD else 1
-    cuts = [n * k // threads for k in range(threads + 1)]
-    in_step([partial(kernel, *addresses, lo, hi) for lo, hi in pairwise(cuts)])
+def can_combine(weight: Tensor) -> bool:
+    """Whether :func:`combine` takes a map ``(P, d, C)`` of this shape."""
+    return weight.shape[1] > 0 and weight.shape[1] % SIDE_BY_SIDE == 0 and weight.shape[2] <= widest(weight.dtype)
+
+
+def combine(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Each member's own linear map to a few columns: ``(n, P, d)``, ``(P, d, C)``, ``(P, C)`` to ``(n, P, C)``."""
+    n, population, d = hidden.shape
+    classes, size = weight.shape[2], hidden.dtype.itemsize
+    out = hidden.new_empty(n, population, classes)
+    kernel = combine_kernel(classes, hidden.dtype)
+    threads = thread_count() if hidden.numel() * classes > WORTH_A_THREAD else 1
+
+    def part(thread: int) -> None:
+        for p in range(population):
+            kernel(
+                hidden.data_ptr() + p * d * size,
+                population * d,
+                weight.data_ptr() + p * d * classes * size,
+                bias.data_ptr() + p * classes * size,
+                out.data_ptr() + p * classes * size,
+                population * classes,
+                d,
+                n * thread // threads,
+                n * (thread + 1) // threads,
+            )
+
+    in_step([partial(part, thread) for thread in range(threads)])
     return out
-
-
-def drop_flat(x: Tensor, mask: Mask) -> Tensor:
-    """Dropout of a contiguous block of any shape by the mask's first key, as one long row."""
-    flat = x.reshape(-1)
-    whole = len(flat) // FLAT * FLAT
-    rest = replace(mask, keys=(mask.keys[0] + STEP * (whole // PER_WORD),))  # its stream goes on where the rows end
-    parts = [(flat[:whole].view(-1, 1, FLAT), mask), (flat[whole:].view(1, 1, -1), rest)]
-    return torch.cat([drop(part, own).view(-1) for part, own in parts if part.numel()]).view(x.shape)
-
-
-def _signed(key: int) -> int:
-    return (key + 2**63) % 2**64 - 2**63

@@ -1,36 +1,54 @@
 """Work in several threads: how many there are, and parts of it that run side by side."""
 
-import functools
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
+from queue import SimpleQueue
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+WORTH_A_THREAD = 6_000_000
+"""Multiplications below which another thread costs more than it brings."""
+
+_count: ContextVar[int | None] = ContextVar("threads", default=None)
+
+
+def thread_count() -> int:
+    """Threads that a kernel may take here: as :func:`use_threads` says, or torch's number."""
+    return _count.get() or torch.get_num_threads()
+
 
 @contextmanager
-def use_threads(count: int | None) -> Iterator[None]:
-    """So many threads for everything inside, torch's own operations included; None leaves things as they are."""
-    if count is not None and count < 1:
+def use_threads(count: int, *, torch_count: int | None = None) -> Iterator[None]:
+    """So many threads for the kernels inside, and for torch's own operations unless these get another number.
+
+    Torch's threads look for work for milliseconds after each operation, at the cost of whoever could use the core;
+    where its operations are short it is better left with one.
+    """
+    if count < 1:
         raise ValueError(f"threads must be at least 1, got {count}")
-    before = torch.get_num_threads()
+    before, token = torch.get_num_threads(), _count.set(count)
+    torch.set_num_threads(count if torch_count is None else torch_count)
     try:
-        if count is not None:
-            torch.set_num_threads(count)
         yield
     finally:
         torch.set_num_threads(before)
+        _count.reset(token)
 
 
 def in_step(jobs: Sequence[Callable[[], None]]) -> None:
     """Run all jobs at the same time, one of them in this thread; the others may wait for it and for each other."""
-    others: list[Future[None]] = [_pool().submit(job) for job in jobs[1:]]
+    if len(jobs) == 1:
+        jobs[0]()
+        return
+    others = [_Job(job) for job in jobs[1:]]
     jobs[0]()
     for other in others:
-        other.result()
+        other.wait()
 
 
 def equal_parts(rows: NDArray[np.int32], count: int) -> list[int]:
@@ -42,10 +60,46 @@ def equal_parts(rows: NDArray[np.int32], count: int) -> list[int]:
     return [0, *map(int, inside), len(rows) - 1]
 
 
-@functools.cache
-def _pool() -> ThreadPoolExecutor:
-    # Jobs of one call wait for each other, so none of them may queue behind another call's.
-    return ThreadPoolExecutor(max_workers=512, thread_name_prefix="newtonnet")
+class _Job:
+    """A function that another thread calls; a thread without work is taken, or a new one if there is none."""
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        self.call, self.error = call, None
+        self.done = threading.Lock()
+        self.done.acquire()
+        with _door:
+            inbox = _idle.pop() if _idle else _new_thread()
+        inbox.put(self)
+
+    def wait(self) -> None:
+        self.done.acquire()
+        if self.error is not None:
+            raise self.error
+
+    error: BaseException | None
 
 
-os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not follow a process into its copy
+_Inbox = SimpleQueue[_Job]
+_idle: list[_Inbox] = []
+_door = threading.Lock()
+
+
+def _new_thread() -> _Inbox:
+    inbox: _Inbox = SimpleQueue()
+
+    def work() -> None:
+        while True:
+            job = inbox.get()
+            try:
+                job.call()
+            except BaseException as error:
+                job.error = error
+            with _door:
+                _idle.append(inbox)
+            job.done.release()
+
+    threading.Thread(target=work, name="newtonnet-kernel", daemon=True).start()
+    return inbox
+
+
+os.register_at_fork(after_in_child=_idle.clear)  # threads do not follow a process into its copy

@@ -10,7 +10,7 @@ from newtonnet import kernels
 from newtonnet.kernels import Mask
 
 from .layers import FeatureMatrix, dropout, dropped_features, feature_linear, member_linear, transposed_product
-from .noise import Noise
+from .noise import Noise, drop, is_native
 
 Weights = tuple[Tensor, Tensor, Tensor, Tensor]
 
@@ -29,12 +29,16 @@ def encode(features: FeatureMatrix, weights: Weights, *, rate: float, noise: Noi
     Returns:
         Shape ``(n, P, C)``.
     """
+    mask = noise.members(rate, stream=1) if noise is not None and rate > 0 else None
+    if features.transpose is None:
+        x = dropped_features(features.matrix, rate, noise, 0)
+        blocks: Tensor = _DenseEncoder.apply(x, mask, *weights)  # type: ignore[no-untyped-call]
+        return blocks
     if features.patterns is None:
         weight1, bias1, weight2, bias2 = weights
         hidden = torch.relu(feature_linear(features, weight1, rate=rate, noise=noise, stream=0) + bias1)
         return member_linear(dropout(hidden, rate=rate, noise=noise, stream=1), weight2, bias2)
     values = dropped_features(features.matrix.values(), rate, noise, 0)
-    mask = noise.members(rate, stream=1) if noise is not None and rate > 0 else None
     encoded: Tensor = _SparseEncoder.apply(features, values, mask, *weights)  # type: ignore[no-untyped-call]
     return encoded
 
@@ -57,7 +61,7 @@ class _SparseEncoder(torch.autograd.Function):
         hidden = kernels.multiply(pattern, values, weight1.contiguous(), bias=bias1.contiguous(), mask=mask)
         ctx.features, ctx.values, ctx.scale = features, values, 1.0 if mask is None else mask.scale
         ctx.save_for_backward(hidden, weight2)
-        return member_linear(hidden, weight2, bias2)
+        return _combined(hidden, weight2, bias2)
 
     @staticmethod
     @once_differentiable
@@ -67,3 +71,62 @@ class _SparseEncoder(torch.autograd.Function):
         inner, slope2, bias1 = kernels.back(gradient, weight2, hidden, ctx.scale)
         slope1 = transposed_product(ctx.features, ctx.values, inner)
         return None, None, None, slope1, bias1, slope2, gradient.sum(dim=0)
+
+
+def _combined(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    if is_native(hidden) and kernels.can_combine(weight):
+        return kernels.combine(hidden, weight.contiguous(), bias.contiguous())
+    return member_linear(hidden, weight, bias)
+
+
+BLOCK = 1 << 20
+"""Bytes of hidden numbers that are worked on at once where the features are dense."""
+
+
+class _DenseEncoder(torch.autograd.Function):
+    """The encoder of dense features, some nodes at a time: hidden layers are made anew on the way back, never kept."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, mask: Mask | None, weight1: Tensor, bias1: Tensor, weight2: Tensor, bias2: Tensor
+    ) -> Tensor:
+        ctx.mask = mask
+        ctx.save_for_backward(x, weight1, bias1, weight2)
+        out = x.new_empty(len(x), *bias2.shape)
+        for lo, hi in _blocks(x, bias1):
+            out[lo:hi] = _combined(_hidden(x[lo:hi], weight1, bias1, mask, lo), weight2, bias2)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, Tensor, Tensor, Tensor, Tensor]:
+        x, weight1, bias1, weight2 = ctx.saved_tensors
+        scale = 1.0 if ctx.mask is None else ctx.mask.scale
+        slopes = [torch.zeros_like(weight) for weight in (weight1.flatten(1), bias1, weight2)]
+        gradient = gradient.contiguous()
+        for lo, hi in _blocks(x, bias1):
+            hidden = _hidden(x[lo:hi], weight1, bias1, ctx.mask, lo)
+            inner, second, bias = _back(gradient[lo:hi], weight2, hidden, scale)
+            slopes[0].addmm_(x[lo:hi].T, inner.flatten(1))
+            slopes[1] += bias
+            slopes[2] += second
+        return None, None, slopes[0].view_as(weight1), slopes[1], slopes[2], gradient.sum(dim=0)
+
+
+def _blocks(x: Tensor, bias: Tensor) -> list[tuple[int, int]]:
+    rows = max(1, BLOCK // (bias.numel() * bias.element_size()))
+    return [(lo, min(lo + rows, len(x))) for lo in range(0, len(x), rows)]
+
+
+def _hidden(x: Tensor, weight: Tensor, bias: Tensor, mask: Mask | None, first: int) -> Tensor:
+    hidden = torch.addmm(bias.flatten(), x, weight.flatten(1)).relu_().view(-1, *bias.shape)
+    return hidden if mask is None else drop(hidden, mask, first=first)
+
+
+def _back(gradient: Tensor, weight: Tensor, hidden: Tensor, scale: float) -> tuple[Tensor, Tensor, Tensor]:
+    """From the slopes of drop(ReLU(z)) W to those of z, of W, and summed over the nodes."""
+    if is_native(hidden):
+        return kernels.back(gradient, weight, hidden, scale)
+    inner = torch.bmm(gradient.transpose(0, 1), weight.transpose(1, 2)).transpose(0, 1)
+    inner = torch.where(hidden > 0, scale * inner, 0)
+    return inner, torch.bmm(hidden.permute(1, 2, 0), gradient.transpose(0, 1)), inner.sum(dim=0)

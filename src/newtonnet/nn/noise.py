@@ -33,7 +33,7 @@ class Noise:
     def drop_shared(self, x: Tensor, rate: float, *, stream: int) -> Tensor:
         """One mask for all members on a block of any shape that has no gradient: 0, or x / (1 - rate)."""
         mask = self._mask((self.run_seed,), rate, stream)
-        if _is_native(x):
+        if is_native(x):
             return kernels.drop_flat(x.contiguous(), mask)
         return _masked(x.reshape(1, 1, -1), mask).view(x.shape)
 
@@ -60,9 +60,9 @@ def check_rate(rate: float) -> None:
         raise ValueError(f"a dropout rate must be at least 0 and below 1, got {rate}")
 
 
-def drop(x: Tensor, mask: Mask) -> Tensor:
-    """Dropout of ``(n, P, d)``, by the native kernel or without; the same either way."""
-    return kernels.drop(x.contiguous(), mask) if _is_native(x) else _masked(x, mask)
+def drop(x: Tensor, mask: Mask, *, first: int = 0) -> Tensor:
+    """Dropout of ``(n, P, d)``, whose top row is at place ``first``; the same by the native kernel and without."""
+    return kernels.drop(x.contiguous(), mask, first=first) if is_native(x) else _masked(x, mask, first=first)
 
 
 class _Drop(torch.autograd.Function):
@@ -79,15 +79,16 @@ class _Drop(torch.autograd.Function):
         return drop(gradient, ctx.mask), None
 
 
-def _is_native(x: Tensor) -> bool:
+def is_native(x: Tensor) -> bool:
+    """Whether the native kernels work on this block."""
     return x.device.type == "cpu" and x.dtype in kernels.KINDS and kernels.available()
 
 
-def _masked(x: Tensor, mask: Mask) -> Tensor:
+def _masked(x: Tensor, mask: Mask, *, first: int = 0) -> Tensor:
     """The same without a native kernel: the hash of key and place, number by number."""
     n, population, d = x.shape
     per_row = kernels.words(d)
-    places = np.arange(1, n * per_row + 1, dtype=np.uint64) * np.uint64(kernels.STEP)
+    places = np.arange(first * per_row + 1, (first + n) * per_row + 1, dtype=np.uint64) * np.uint64(kernels.STEP)
     keep = np.empty((n, population, d), dtype=np.bool_)
     for p, key in enumerate(mask.keys):
         bits = _mixed(places + np.uint64(key)).view(np.uint16).reshape(n, kernels.PER_WORD * per_row)

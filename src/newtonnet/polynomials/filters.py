@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -62,6 +63,18 @@ class Filter:
         coefficients = self.coefficients(parameters)
         basis = bases.chebyshev(frequency.double() - 1, self.degree)
         return _contract(basis, coefficients)
+
+    def amplitudes(self, parameters: Parameters) -> Tensor:
+        """The response at the filter's own points."""
+        linked = self.link(parameters)
+        return linked if self._at_points is None else _contract(self._at_points, linked)
+
+    @cached_property
+    def _at_points(self) -> Tensor | None:
+        """From linked parameters to the response at the points; None where they are the same numbers."""
+        sampled = bases.chebyshev(self.points.double() - 1, self.degree) @ self.matrix
+        same = sampled.shape[0] == sampled.shape[1] and torch.allclose(sampled, torch.eye(len(sampled)).to(sampled))
+        return None if same else sampled
 
     def condition(self, resolution: int = 2001) -> float:
         r"""How much an error of the linked parameters can grow: :math:`\max_\lambda \sum_j |(T(\lambda - 1) M)_j|`.

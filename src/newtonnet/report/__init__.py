@@ -3,16 +3,20 @@
 from .drawings import draw, save_figure
 from .exhibits import print_report, report_markdown, table_markdown
 from .page import Study, headline, render
+from .results_page import Shown, fill_results, results_page
 from .terminal import draw_response
 
 __all__ = [
+    "Shown",
     "Study",
     "draw",
     "draw_response",
+    "fill_results",
     "headline",
     "print_report",
     "render",
     "report_markdown",
+    "results_page",
     "save_figure",
     "table_markdown",
 ]

@@ -37,18 +37,27 @@ def report_markdown(claim: Claim, report: Report, *, command: str, pictures: str
         f"# {claim.name.capitalize()}",
         f"{claim.statement} ({claim.place}.)",
         f"This page is written by `{command}` from stored results; do not edit it by hand.",
-        table_markdown(Table("What was found", ("statement", "here", "the paper", "verdict"), _rows(report.findings))),
+        *claim_sections(claim, report, pictures=pictures),
     ]
+    return "\n\n".join(parts) + "\n"
+
+
+def claim_sections(claim: Claim, report: Report, *, pictures: str = "figures", brief: bool = False) -> list[str]:
+    """Findings, text, tables and figures of a claim as paragraphs of markdown; the findings alone if brief."""
+    found = Table("What was found", ("statement", "here", "the paper", "verdict"), _rows(report.findings))
+    parts = [table_markdown(found)]
+    if brief:
+        return parts
     if report.text:
         parts.append(report.text.strip())
     parts += [table_markdown(table) for table in report.tables]
     for figure in report.figures:
         name = f"{pictures}/{claim.name}-{figure.name}.svg"
         parts.append(f"![{figure.caption}]({name})\n\n*{figure.caption}*")
-    return "\n\n".join(parts) + "\n"
+    return parts
 
 
-def table_markdown(table: Table) -> str:
+def table_markdown(table: Table, *, titled: bool = True) -> str:
     """A table under its title, with its notes below.
 
     >>> print(table_markdown(Table("Squares", ("x", "x²"), ((1, 1), (2, None)))))
@@ -59,10 +68,11 @@ def table_markdown(table: Table) -> str:
     | 1 | 1 |
     | 2 | – |
     """
-    lines = [f"### {table.title}", "", _line(table.columns), _line(["---"] * len(table.columns))]
+    title = [f"### {table.title}", ""] if titled else []
+    lines = [*title, _line(table.columns), _line(["---"] * len(table.columns))]
     lines += [_line([_text(cell) for cell in row]) for row in table.rows]
     if table.notes:
-        lines += ["", *table.notes]
+        lines += [line for note in table.notes for line in ("", note)]
     return "\n".join(lines)
 
 

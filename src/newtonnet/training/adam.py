@@ -20,7 +20,7 @@ class Adam:
         self.model = model
         self.steps = 0
         self.decoupled = configs[0].decoupled
-        parameters = model.learned()
+        self.parameters = parameters = model.learned()
         self.first = {name: torch.zeros_like(parameter) for name, parameter in parameters.items()}
         self.second = {name: torch.zeros_like(parameter) for name, parameter in parameters.items()}
         self.rates, self.decays = {}, {}
@@ -36,7 +36,7 @@ class Adam:
         """Move every member's parameters once."""
         self.steps += 1
         first_bias, second_bias = (1 - beta**self.steps for beta in BETAS)
-        for name, parameter in self.model.learned().items():
+        for name, parameter in self.parameters.items():
             gradient = gradients[name]
             if parameter.device.type == "cpu" and parameter.dtype in kernels.KINDS and kernels.available():
                 self._native_step(name, parameter, gradient.contiguous(), first_bias, second_bias)
@@ -73,6 +73,7 @@ class Adam:
         """The optimiser of some of the members, whose population is ``model``."""
         part = object.__new__(Adam)
         part.model, part.steps, part.decoupled = model, self.steps, self.decoupled
+        part.parameters = model.learned()
         for kind in ("first", "second", "rates", "decays"):
             tensors: dict[str, Tensor] = getattr(self, kind)
             setattr(part, kind, {n: t.index_select(model.axes[n], members) for n, t in tensors.items()})

@@ -87,9 +87,10 @@ def fit(
 
             crowd.train(after)
     except KeyboardInterrupt:
-        if checkpoint is not None and crowd.whole:  # half an epoch would resume to another result
-            save_checkpoint(checkpoint, crowd.state(), fingerprint=fingerprint)
-        crowd.keep_best()
+        with crowd.still():
+            if checkpoint is not None and not crowd.broken:  # half an epoch would resume to another result
+                save_checkpoint(checkpoint, crowd.state(), fingerprint=fingerprint)
+            crowd.keep_best()
         raise
     records = make_records(crowd, ids)
     if checkpoint is not None:

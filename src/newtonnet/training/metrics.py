@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from newtonnet import kernels
 from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
 
@@ -31,6 +32,12 @@ class Targets:
     def sizes(self) -> Tensor:
         """Nodes in each part of each member's split, ``(3, P)``."""
         return self.masks.sum(dim=1)
+
+    @cached_property
+    def bits(self) -> Tensor:
+        """One bit for each part that a node belongs to, uint8, ``(n, P)``."""
+        weights = torch.tensor([1, 2, 4], dtype=torch.uint8, device=self.masks.device)
+        return (self.masks * weights[:, None, None]).sum(dim=0, dtype=torch.uint8)
 
     @cached_property
     def training(self) -> "Training":
@@ -104,27 +111,37 @@ class _CrossEntropy(torch.autograd.Function):
         return out.index_copy_(0, training.places, slopes.t()).view(n, population, classes), None
 
 
-def substituted(predicted: Tensor, targets: Targets, classes: int) -> Tensor:
-    """Each member's class for every node, ``(n, P)``, with its training labels put in; int16 where that holds them."""
-    chosen = torch.where(targets.masks[0], targets.labels[:, None], predicted)
-    return chosen.to(torch.int16 if classes < 2**15 else torch.int64)
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """What the logits of an epoch say.
 
-
-def scores(metric: str, logits: Tensor, predicted: Tensor, targets: Targets) -> Tensor:
-    """Score of each member on its train, validation and test nodes, float64, ``(3, P)``; NaN on an empty part.
-
-    Args:
-        metric: ``accuracy`` or ``roc_auc``.
-        logits: ``(n, P, C)``.
-        predicted: the class of the largest of them, ``(n, P)``.
-        targets: labels and splits.
+    Attributes:
+        classes: class of every node, predicted or, where it trains, its label, ``(n, P)``; int16 where that holds them.
+        scores: of each member on its train, validation and test nodes, float64, ``(3, P)``; NaN on an empty part.
+        accuracies: the same for accuracy, whatever the metric is.
+        sound: whether all logits of a member are finite, ``(P,)``.
     """
-    return _accuracy(predicted, targets) if metric == "accuracy" else _roc_auc(logits, targets)
+
+    classes: Tensor
+    scores: Tensor
+    accuracies: Tensor
+    sound: Tensor
 
 
-def _accuracy(predicted: Tensor, targets: Targets) -> Tensor:
-    right = predicted == targets.labels[:, None]
-    return (targets.masks & right).sum(dim=1).double() / targets.sizes
+def judge(metric: str, logits: Tensor, targets: Targets) -> Judgement:
+    """Predictions and scores of logits ``(n, P, C)`` by ``accuracy`` or ``roc_auc``."""
+    small = logits.shape[2] < 2**15
+    if small and logits.device.type == "cpu" and logits.dtype in kernels.KINDS and kernels.available():
+        classes, right, sound = kernels.judge(logits.contiguous(), targets.labels, targets.bits)
+    else:
+        predicted = logits.argmax(dim=2)
+        right = (targets.masks & (predicted == targets.labels[:, None])).sum(dim=1)
+        sound = torch.isfinite(logits).all(dim=2).all(dim=0)
+        known = torch.where(targets.masks[0], targets.labels[:, None], predicted)
+        classes = known.to(torch.int16 if small else torch.int64)
+    accuracies = right.double() / targets.sizes
+    scores = accuracies if metric == "accuracy" else _roc_auc(logits, targets)
+    return Judgement(classes, scores, accuracies, sound)
 
 
 def _roc_auc(logits: Tensor, targets: Targets) -> Tensor:

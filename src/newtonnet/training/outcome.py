@@ -11,7 +11,7 @@ from newtonnet.datasets import Split
 from newtonnet.nn import Population
 
 from .config import Config
-from .metrics import scores, substituted
+from .metrics import judge
 from .record import FREQUENCIES, Outcome, Record
 from .parts import Crowd
 from .run import CURVES, Run
@@ -33,10 +33,9 @@ def _part_records(run: Run, ids: Sequence[str], seconds: float) -> list[Record]:
     run.whole.put(run.best)
     with torch.no_grad():
         logits = run.whole(run.inputs)
-        predicted = logits.argmax(dim=2)
-        accuracies = scores("accuracy", logits, predicted, run.all_targets)[2].tolist()
-        classes = substituted(predicted, run.all_targets, run.graph.classes)
-        homophily = predicted_homophily(run.pairs, classes).tolist()
+        judgement = judge("accuracy", logits, run.all_targets)
+        accuracies = judgement.accuracies[2].tolist()
+        homophily = predicted_homophily(run.pairs, judgement.classes).tolist()
         points, values, response = _learned_filter(run.whole)
     curves = torch.stack(run.curves) if run.curves else torch.zeros(0, 1 + len(CURVES), len(run.configs))
     records = []

@@ -15,13 +15,16 @@ from newtonnet.kernels import use_threads
 from newtonnet.nn import Inputs, Noise, Population
 
 from .config import Config
-from .run import Progress, Run
+from .run import Progress, Run, prepare
 
-CACHED = 6 << 20
+CACHED = 8 << 20
 """Bytes that a part keeps for its backward pass, at most, if it has more than one member."""
 
 COPIES = 6
 """Numbers kept for each parameter: itself, its gradient, two moments, the best so far, and a copy to return."""
+
+MANY = 20_000
+"""Nodes from which on torch's own operations are long enough for several threads."""
 
 LOOK = 0.05
 """Seconds between two looks at parts that train side by side."""
@@ -53,10 +56,10 @@ class Crowd:
     ) -> None:
         self.model, self.graph, self.splits, self.configs, self.device = model, graph, splits, configs, device
         self.threads = threads
-        self.whole = True
+        self.broken: set[int] = set()  # parts that were stopped inside an epoch
         self.began, self.before = time.monotonic(), 0.0
-        self.inputs = model.prepare(graph, device)
-        self.cut(part_sizes(model, self.inputs, threads=threads, max_memory=max_memory))
+        self.shared = prepare(model, graph, device)
+        self.cut(part_sizes(model, self.shared.inputs, threads=threads, max_memory=max_memory))
 
     def cut(self, sizes: Sequence[int]) -> None:
         """Make parts of these sizes, none of them started."""
@@ -73,7 +76,7 @@ class Crowd:
             mine = members.tolist()
             model = self.model.take(members.to(self.device))
             splits, configs = ([values[member] for member in mine] for values in (self.splits, self.configs))
-            run = self.runs[part] = Run(model, self.graph, splits, configs, self.device, self.inputs)
+            run = self.runs[part] = Run(model, self.graph, splits, configs, self.device, self.shared)
         return run
 
     def train(self, after: Callable[[], None]) -> None:
@@ -85,10 +88,9 @@ class Crowd:
         """
         side_by_side = min(self.threads, sum(not self._done(part) for part in range(len(self.runs))))
         if side_by_side > 1:
-            with use_threads(max(1, self.threads // side_by_side)):
-                self._train_side_by_side(side_by_side, after)
+            self._train_side_by_side(side_by_side, after)
             return
-        with use_threads(self.threads):
+        with use_threads(self.threads, torch_count=self.threads if self.graph.nodes >= MANY else 1):
             for part in range(len(self.runs)):
                 run = self.start(part)
                 while not run.finished:
@@ -100,16 +102,17 @@ class Crowd:
         turn = threading.Lock()
 
         def work() -> None:
-            while not stop.is_set():
-                with turn:
-                    part = next(waiting, None)
-                    if part is None:
-                        return
-                    run = self.start(part)
-                while not run.finished and not stop.is_set():
-                    self._step(part, run)
+            with use_threads(max(1, self.threads // count)):
+                while not stop.is_set():
+                    with turn:
+                        part = next(waiting, None)
+                        if part is None:
+                            return
+                        run = self.start(part)
+                    while not run.finished and not stop.is_set():
+                        self._step(part, run)
 
-        with ThreadPoolExecutor(count) as pool:
+        with use_threads(max(1, self.threads // count)), ThreadPoolExecutor(count) as pool:
             jobs = [pool.submit(work) for _ in range(count)]
             try:
                 while wait(jobs, timeout=LOOK, return_when=FIRST_EXCEPTION).not_done:
@@ -123,9 +126,9 @@ class Crowd:
 
     def _step(self, part: int, run: Run) -> None:
         with self.locks[part]:
-            self.whole = False
+            self.broken.add(part)
             run.step()
-            self.whole = True
+            self.broken.discard(part)
 
     def _done(self, part: int) -> bool:
         run = self.runs[part]

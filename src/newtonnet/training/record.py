@@ -15,7 +15,7 @@ from newtonnet.nn import Population
 
 from .config import Config
 
-NUMERICS = 1
+NUMERICS = 2
 """Raised whenever a change can move a result, so that old records are not taken for new ones."""
 
 ADDED: Mapping[str, Any] = {"branch": 0, "branch_dropout": 0.8, "branch_learning_rate": None}

@@ -1,5 +1,6 @@
 """The state of one run: a training step and an evaluation for all members, and what each has reached."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from newtonnet.nn import Inputs, Noise, Population
 
 from .adam import Adam
 from .config import Config
-from .metrics import cross_entropy, make_targets, scores, substituted
+from .metrics import cross_entropy, judge, make_targets
 from .shape import adjusted_pivot, band_masks, predicted_homophily, shape_penalty
 
 CURVES = ("loss", "train", "validation", "test", "homophily")
@@ -36,6 +37,30 @@ class Progress:
     """Mean over members of the best validation score so far."""
 
 
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What all runs on a graph share.
+
+    Attributes:
+        inputs: the graph as the model reads it.
+        pairs: ends of every edge once, int32, ``(2, E)``.
+        degrees: edges at every node, ``(n,)``.
+    """
+
+    inputs: Inputs
+    pairs: Tensor
+    degrees: Tensor
+
+
+def prepare(model: Population, graph: Graph, device: torch.device | str = "cpu") -> Prepared:
+    """Make ready once what every run of the model on the graph needs."""
+    with warnings.catch_warnings():  # the graph's arrays cannot be written to, and nobody will
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        pairs = torch.from_numpy(graph.pairs).to(device)
+    degrees = torch.bincount(pairs.flatten(), minlength=graph.nodes)
+    return Prepared(model.prepare(graph, device), pairs, degrees)
+
+
 class Run:
     """The state of one run: what still trains, and what every member has reached.
 
@@ -50,17 +75,15 @@ class Run:
         splits: Sequence[Split],
         configs: Sequence[Config],
         device: torch.device | str,
-        inputs: Inputs,
+        shared: "Prepared",
     ) -> None:
         self.whole, self.graph, self.splits, self.configs = model, graph, splits, configs
         self.shared = configs[0]
         self.device = device
-        self.inputs = inputs
-        self.pairs = torch.tensor(graph.pairs, device=device)
+        self.inputs, self.pairs, self.degrees = shared.inputs, shared.pairs, shared.degrees
         self.all_targets = make_targets(graph, list(splits), device)
         self.bands = band_masks(model.filter.points).to(device) if model.filter is not None else None
         self.gammas = torch.tensor([config.gammas for config in configs], dtype=model.dtype, device=device).T
-        self.degrees = torch.tensor(np.bincount(graph.pairs.ravel(), minlength=graph.nodes), device=device)
         ceilings = [float("inf") if config.ceiling is None else config.ceiling for config in configs]
         self.ceilings = torch.tensor(ceilings, dtype=model.dtype, device=device)
 
@@ -90,11 +113,10 @@ class Run:
         loss = self._train()
         logits = self._evaluate()
         with torch.no_grad():
-            classes = logits.argmax(dim=2)
-            reached = scores(self.shared.metric, logits, classes, self.targets).cpu().numpy()
-            finite = torch.isfinite(logits).flatten(1).all(dim=0).view(-1, logits.shape[2]).all(dim=1)
-            sound = (torch.isfinite(loss) & finite).cpu().numpy()
-            homophily = self._learn_homophily(classes)
+            judgement = judge(self.shared.metric, logits, self.targets)
+            reached = judgement.scores.cpu().numpy()
+            sound = np.isfinite(loss.cpu().numpy()) & judgement.sound.cpu().numpy()
+            homophily = self._learn_homophily(judgement.classes)
         self._keep_best(reached, sound)
         self._keep_curves(loss, reached, homophily)
         self.epochs[self.places] = self.epoch
@@ -107,7 +129,7 @@ class Run:
 
     def _train(self) -> Tensor:
         noise = Noise(self.shared.run_seed, self.model.seeds, self.epoch)
-        parameters = self.model.learned()
+        parameters = self.adam.parameters
         logits = self.model(self.inputs, noise) if self.ahead is None else self.ahead
         loss = cross_entropy(logits, self.targets) + self._penalty()
         gradients = torch.autograd.grad(loss.sum(), list(parameters.values()))
@@ -138,7 +160,7 @@ class Run:
         if self.shared.penalises_raw:
             values = parameters["values"]
         else:
-            values = self.model.filter.response(self.model.filter.points, parameters)
+            values = self.model.filter.amplitudes(parameters)
         return shape_penalty(
             values,
             self.bands,
@@ -148,12 +170,11 @@ class Run:
             squared=self.shared.squared,
         )
 
-    def _learn_homophily(self, predicted: Tensor) -> Tensor | None:
+    def _learn_homophily(self, classes: Tensor) -> Tensor | None:
         """Refresh the h that steers the penalty when it is due; None where neither it nor the curves need it."""
         due = self.epoch % self.shared.refresh == 0 and self.steered
         if not due and not self._curves_due():
             return None
-        classes = substituted(predicted, self.targets, self.graph.classes)
         homophily = predicted_homophily(self.pairs, classes)
         if due:
             self.homophily[self.members] = homophily.to(self.homophily)

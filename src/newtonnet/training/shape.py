@@ -1,8 +1,13 @@
 """Shape-aware regularisation: bands of the filter, the penalty on them, and the homophily that steers it."""
 
+from typing import Any
+
+import numpy as np
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
+from newtonnet import kernels
 from newtonnet.graphs import BANDS
 
 
@@ -45,14 +50,34 @@ def shape_penalty(
     >>> shape_penalty(t, torch.eye(3).bool(), homophily=h, pivot=torch.tensor(0.5), gammas=torch.ones(3, 1))
     tensor([0.2500])
     """
-    wide = values if values.ndim == 3 else values[..., None]
-    energy = torch.einsum("bq,qpd->bpd", bands.to(values), wide**2)
-    if not squared:
-        # The norm's slope at zero is infinite; its subgradient 0 is taken, as torch.linalg.vector_norm does.
-        energy = torch.where(energy > 0, energy.clamp_min(torch.finfo(values.dtype).tiny).sqrt(), energy)
-    excess = homophily - pivot
-    signs = torch.stack([-excess, excess.abs(), excess])
-    return (gammas * signs * energy.mean(dim=2)).sum(dim=0)
+    penalty: Tensor = _Penalty.apply(values, bands, homophily - pivot, gammas, squared)  # type: ignore[no-untyped-call]
+    return penalty
+
+
+class _Penalty(torch.autograd.Function):
+    """The bands' norms times their pull, and the slope of that, in numpy: so few numbers are not worth a graph."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, bands: Tensor, excess: Tensor, gammas: Tensor, squared: bool) -> Tensor:
+        wide = values.detach().cpu().numpy().reshape(*values.shape[:2], -1)
+        inside = bands.cpu().numpy().astype(wide.dtype)
+        over = excess.cpu().numpy()
+        pull = gammas.cpu().numpy() * np.stack([-over, np.abs(over), over])
+        force = pull[..., None] / wide.shape[2]
+        size = np.tensordot(inside, wide**2, 1)
+        if squared:
+            slope = np.broadcast_to(2 * force, size.shape)
+        else:
+            # The norm's slope at zero is infinite; its subgradient 0 is taken, as torch.linalg.vector_norm does.
+            size = np.sqrt(size)
+            slope = np.divide(force, size, out=np.zeros_like(size), where=size > 0)
+        ctx.slope = torch.from_numpy(np.tensordot(inside.T, slope, 1) * wide).to(values).view_as(values)
+        return torch.from_numpy((force * size).sum(axis=(0, 2))).to(values)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None, None]:
+        return ctx.slope * (gradient if ctx.slope.ndim == 2 else gradient[:, None]), None, None, None, None
 
 
 def adjusted_pivot(degrees: Tensor, classes: Tensor, count: int) -> Tensor:
@@ -92,5 +117,7 @@ def predicted_homophily(pairs: Tensor, classes: Tensor) -> Tensor:
     """
     if pairs.shape[1] == 0:
         return torch.zeros(classes.shape[1], dtype=torch.float64, device=classes.device)
+    if pairs.dtype == torch.int32 and classes.dtype == torch.int16 and kernels.available() and pairs.device.type == "cpu":
+        return kernels.agreeing(pairs, classes.contiguous()).double() / pairs.shape[1]
     same = classes[pairs[0]] == classes[pairs[1]]
     return same.sum(dim=0).double() / pairs.shape[1]

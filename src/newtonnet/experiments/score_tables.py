@@ -1,0 +1,148 @@
+"""Tables of scores: methods on graphs by both selections, with intervals and paired tests against NewtonNet."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .cells import Stored
+from .exhibit import Cell, Table
+from .published import SCORES
+from .scores import NAMES, Score, against, how_made, score, split_ratio
+
+Cells = Mapping[tuple[str, str], Stored]
+"""(dataset, model) to what is stored."""
+
+HERO = "newtonnet"
+
+
+def as_json(cells: Cells) -> dict[str, dict[str, dict[str, Any]]]:
+    """Dataset, then method, to scores in percent; ``mean`` is the paper's selection."""
+    table: dict[str, dict[str, dict[str, Any]]] = {}
+    for (dataset, model), stored in cells.items():
+        paper, nested = score(stored), score(stored, "nested")
+        if paper is None or nested is None:
+            continue
+        published = _published(stored)
+        table.setdefault(dataset, {})[model] = {
+            "mean": round(paper.mean, 4),
+            "std": round(paper.std, 4),
+            "ci": [round(paper.low, 4), round(paper.high, 4)],
+            "paper": None if published is None else published[0],
+            "nested": round(nested.mean, 4),
+        }
+    return table
+
+
+def overview(
+    cells: Cells, datasets: Sequence[str], *, title: str, remarks: Mapping[str, str], notes: Sequence[str]
+) -> Table:
+    """Graphs in rows and methods in columns: mean by the paper's selection, the published mean in brackets.
+
+    Args:
+        cells: what is stored.
+        datasets: the rows.
+        title: the table's.
+        remarks: a word behind a graph's name.
+        notes: below the table.
+    """
+    rows = []
+    for dataset in datasets:
+        row: list[Cell] = [f"{dataset} ({remarks[dataset]})" if dataset in remarks else dataset]
+        for model in NAMES:
+            found = score(cells.get((dataset, model)))
+            ours = "–" if found is None else f"{found.mean:.2f}"
+            published = SCORES.get((dataset, model))
+            row.append(ours if published is None else f"{ours} ({published[0]:.2f})")
+        rows.append(tuple(row))
+    return Table(title, ("graph", *NAMES.values()), tuple(rows), tuple(notes))
+
+
+def newtonnet_table(cells: Cells, datasets: Sequence[str]) -> Table:
+    """One row for each graph with trials of NewtonNet: both selections beside the published number."""
+    rows = []
+    for dataset in datasets:
+        stored = cells.get((dataset, HERO))
+        paper, nested = score(stored), score(stored, "nested")
+        if stored is None or paper is None or nested is None:
+            continue
+        published = _published(stored)
+        rows.append(
+            (
+                dataset,
+                str(paper),
+                paper.interval,
+                str(nested),
+                None if published is None else f"{published[0]:.2f} ± {published[1]:.1f}",
+                len(stored.trials),
+            )
+        )
+    columns = ("graph", "paper's selection", "95% interval", "nested selection", "the paper", "settings")
+    return Table("NewtonNet", columns, tuple(rows))
+
+
+def graph_table(cells: Cells, dataset: str, *, command: str) -> Table | None:
+    """All methods on one graph, tested against NewtonNet; None where nothing is stored."""
+    there = {model: cells[dataset, model] for model in NAMES if (dataset, model) in cells}
+    by = {name: _scores(there, name) for name in ("paper", "nested")}
+    if not by["paper"]:
+        return None
+    protocol = next(iter(there.values())).protocol
+    tests = {name: tested(found, split_ratio(dataset, protocol)) for name, found in by.items()}
+    rows = []
+    for model, stored in there.items():
+        if model not in by["paper"]:
+            rows.append((NAMES[model], *("failed",) * 7, len(stored.trials)))
+            continue
+        paper, nested, published = by["paper"][model], by["nested"][model], _published(stored)
+        difference, p = tests["paper"].get(model, (None, None))
+        p_nested = tests["nested"].get(model, (None, None))[1]
+        rows.append(
+            (
+                NAMES[model],
+                str(paper),
+                paper.interval,
+                str(nested),
+                None if published is None else f"{published[0]:.2f} ± {published[1]:.1f}",
+                None if difference is None else f"{difference.mean:+.2f} [{difference.low:+.2f}, {difference.high:+.2f}]",
+                None if p is None else f"{p:.3f}",
+                None if p_nested is None else f"{p_nested:.3f}",
+                len(stored.trials),
+            )
+        )
+    columns = (
+        "method",
+        "paper's selection",
+        "95% interval",
+        "nested selection",
+        "the paper",
+        "NewtonNet − method",
+        "p",
+        "p, nested",
+        "settings",
+    )
+    metric = next(iter(there.values())).study["metric"]
+    notes = (
+        f"{'ROC-AUC' if metric == 'roc_auc' else 'Accuracy'} in percent. {how_made(list(there.values()))} "
+        "Intervals and p by the t distribution with the variance of Nadeau and Bengio; p by Holm over the methods.",
+        f"Command: `{command}`",
+    )
+    return Table(dataset, columns, tuple(rows), notes)
+
+
+def tested(scores: Mapping[str, Score], ratio: float) -> Mapping[str, tuple[Any, float]]:
+    """NewtonNet less every other method with its adjusted p; nothing without NewtonNet."""
+    others = {model: found for model, found in scores.items() if model != HERO}
+    return against(scores[HERO], others, ratio) if HERO in scores else {}
+
+
+def _scores(stored: Mapping[str, Stored], selection: str) -> dict[str, Score]:
+    found = {model: score(one, selection) for model, one in stored.items()}
+    return {model: one for model, one in found.items() if one is not None}
+
+
+def scores_of(cells: Cells, dataset: str, selection: str = "paper") -> dict[str, Score]:
+    """The methods of one graph that have a score."""
+    return _scores({model: cells[dataset, model] for model in NAMES if (dataset, model) in cells}, selection)
+
+
+def _published(stored: Stored) -> tuple[float, float] | None:
+    return SCORES.get((stored.dataset, stored.model)) if stored.protocol == "random" else None

@@ -1,0 +1,113 @@
+"""Scores of stored trials as tables need them: both selections in percent, with their intervals and how they were made."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from newtonnet.datasets import CATALOGUE
+from newtonnet.search import Selection, nested_selection, paper_selection
+
+from .cells import Stored
+from .statistics import Estimate, compare, estimate, holm
+
+NAMES = {
+    "mlp": "MLP",
+    "gcn": "GCN",
+    "mixhop": "MixHop",
+    "appnp": "APPNP",
+    "chebnet": "ChebNet",
+    "gprgnn": "GPRGNN",
+    "bernnet": "BernNet",
+    "chebnetii": "ChebNetII",
+    "jacobiconv": "JacobiConv",
+    "glognn++": "GloGNN++",
+    "newtonnet": "NewtonNet",
+}
+"""The methods of the comparison as their authors write them, in the paper's order."""
+
+SELECTIONS = {"paper": paper_selection, "nested": nested_selection}
+
+
+@dataclass(frozen=True)
+class Score:
+    """One study's test score by one selection, in percent."""
+
+    test: tuple[float | None, ...]
+    mean: float
+    std: float
+    """ddof 0, as in the paper."""
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        """Mean ± std.
+
+        >>> str(Score((80.0, 90.0), 85.0, 5.0, 70.0, 100.0))
+        '85.00 ± 5.00'
+        """
+        return f"{self.mean:.2f} ± {self.std:.2f}"
+
+    @property
+    def interval(self) -> str:
+        """The interval in brackets."""
+        return f"[{self.low:.2f}, {self.high:.2f}]"
+
+
+def score(stored: Stored | None, selection: str = "paper") -> Score | None:
+    """The score of a study by ``paper`` or ``nested`` selection; None where no split has one."""
+    if stored is None:
+        return None
+    chosen: Selection = SELECTIONS[selection](stored.trials)
+    test = tuple(None if value is None else 100 * value for value in chosen.test)
+    if chosen.mean is None or chosen.std is None:
+        return None
+    found = estimate(test, split_ratio(stored.dataset, stored.protocol))
+    low, high = (100 * chosen.mean,) * 2 if found is None else (found.low, found.high)
+    return Score(test, 100 * chosen.mean, 100 * chosen.std, low, high)
+
+
+def split_ratio(dataset: str, protocol: str) -> float:
+    """Test nodes for each training node: by the number of nodes where that is known, else by the protocol's shares.
+
+    >>> split_ratio("texas", "random") == 38 / 109
+    True
+    """
+    entry = CATALOGUE.get(dataset)
+    if protocol == "fixed":
+        return 0.2 / 0.48 if entry is not None and entry.fixed in ("geom-gcn", "filtered") else 0.5
+    tenths = int(protocol[-1]) if protocol.startswith("weak-") else 6
+    if entry is None or entry.published is None:
+        return 2 / tenths
+    n = entry.published.nodes
+    return (n - 6 * n // 10 - 2 * n // 10) / (tenths * n // 10)
+
+
+def against(
+    ours: Score, others: Mapping[str, Score], ratio: float
+) -> dict[str, tuple[Estimate, float]]:
+    """NewtonNet less every other method of one graph, and the p-values that Holm adjusts for all of them."""
+    found = {name: compare(ours.test, other.test, ratio) for name, other in others.items()}
+    known = {name: difference for name, difference in found.items() if difference is not None}
+    adjusted = holm([difference.p for difference in known.values()])
+    return {name: (difference, p) for (name, difference), p in zip(known.items(), adjusted, strict=True)}
+
+
+def how_made(stored: Sequence[Stored]) -> str:
+    """Protocol, splits, loop and number of settings of some studies, in one sentence."""
+    words = {
+        "random": "random (60/20/20 of the labelled nodes, successive permutations of RandomState(33780))",
+        "fixed": "fixed (the published splits)",
+    }
+    protocols = list(dict.fromkeys(words.get(one.protocol, one.protocol) for one in stored))
+    splits = _span([len(one.trials[0].test) for one in stored])
+    tried = _span([len(one.trials) for one in stored])
+    epochs = _span([int(one.study["max_epochs"]) for one in stored])
+    patience = ", ".join(dict.fromkeys(str(one.study["patience"]) for one in stored))
+    return (
+        f"Protocol {' and '.join(protocols)}; {splits} splits; {tried} settings tried for each cell; at most {epochs} "
+        f"epochs, patience {patience}; test score at the best validation epoch, mean ± std (ddof 0) over splits."
+    )
+
+
+def _span(values: Sequence[int]) -> str:
+    low, high = min(values), max(values)
+    return str(low) if low == high else f"{low} to {high}"

@@ -1,0 +1,233 @@
+"""Sensitivity as a claim: one gamma at a time, and the degree with equispaced and with Chebyshev points."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from newtonnet.search import Trial
+
+from .cells import Cell, Stored, chosen_setting, read_stored
+from .claim import Claim, Request
+from .exhibit import FAILS, HOLDS, OPEN, PARTLY, Curves, Figure, Finding, Report, Series, Table
+from .results import Line
+from .scores import how_made, split_ratio
+from .statistics import Estimate, compare, estimate
+from .table1 import chosen_datasets
+
+GAMMAS = ("gamma1", "gamma2", "gamma3")
+STRENGTHS = (0.0, 0.01, 0.1, 1.0, 10.0, 100.0)
+DEGREES = (2, 5, 8, 11, 14)
+POINTS = ("equispaced", "chebyshev")
+GAMMA_GRAPHS = ("citeseer", "chameleon")
+DEGREE_GRAPHS = ("cora", "chameleon")
+GRAPHS = ("cora", "citeseer", "chameleon")
+
+
+def cells(request: Request, results: Path) -> list[Cell]:
+    """A grid for each gamma and one for the degrees, around the setting that the search selects or the published one.
+
+    The grids are the same in both profiles: each is a few minutes.
+    """
+    made = []
+    for dataset in chosen_datasets(request, GRAPHS):
+        source, setting = chosen_setting(results, dataset, "newtonnet")
+        single = _single_gammas(setting)
+        if dataset in GAMMA_GRAPHS:
+            for gamma in GAMMAS:
+                rest = {name: value for name, value in single.items() if name != gamma}
+                grid = {gamma: STRENGTHS}
+                made.append(Cell(dataset, "newtonnet", 6, f"vary-{gamma}", fixed=rest, space=grid, source=source))
+        if dataset in DEGREE_GRAPHS:
+            rest = {name: value for name, value in single.items() if name not in ("degree", "points")}
+            space = {"degree": DEGREES, "points": POINTS}
+            made.append(Cell(dataset, "newtonnet", 10, "vary-degree", fixed=rest, space=space, source=source))
+    return made
+
+
+def _single_gammas(setting: dict[str, Any]) -> dict[str, Any]:
+    """The setting with each gamma by its own name; those it does not name are the defaults."""
+    three = dict(zip(GAMMAS, setting.get("gammas", (1.0, 1.0, 1.0)), strict=True))
+    named = {name: setting[name] for name in GAMMAS if name in setting}
+    return {**{name: value for name, value in setting.items() if name != "gammas"}, **three, **named}
+
+
+def load(results: Path) -> list[Line]:
+    """Every grid that is stored."""
+    wanted = [(graph, gamma) for graph in GAMMA_GRAPHS for gamma in GAMMAS]
+    wanted += [(graph, "degree") for graph in DEGREE_GRAPHS]
+    found = [(what, read_stored(results, graph, "newtonnet", label=f"vary-{what}")) for graph, what in wanted]
+    return [{"what": what, "stored": stored} for what, stored in found if stored is not None]
+
+
+def summarise(lines: Sequence[Line]) -> Report:
+    """Accuracy over each parameter, and whether Chebyshev points stay where equispaced ones decline."""
+    if not lines:
+        return Report((Finding(_STATEMENT, "nothing stored", _PUBLISHED, OPEN),))
+    gammas = [line for line in lines if line["what"] != "degree"]
+    degrees = [line["stored"] for line in lines if line["what"] == "degree"]
+    figures = []
+    if gammas:
+        graphs = list(dict.fromkeys(line["stored"].dataset for line in gammas))
+        panels = tuple(_gamma_curves(graph, [line for line in gammas if line["stored"].dataset == graph]) for graph in graphs)
+        figures.append(Figure("gammas", "Accuracy over one gamma at a time; zero stands left of 0.01.", panels))
+    if degrees:
+        panels = tuple(_degree_curves(stored) for stored in degrees)
+        figures.append(Figure("degree", "Accuracy over the degree K, with 95% intervals.", panels))
+    return Report(
+        findings=(*(_decline(stored) for stored in degrees), *_gamma_findings(gammas)),
+        tables=(*(_gamma_table(gammas),) * bool(gammas), *(_degree_table(stored) for stored in degrees)),
+        figures=tuple(figures),
+        data={f"{line['stored'].dataset} {line['what']}": _plain(line["what"], line["stored"]) for line in lines},
+    )
+
+
+_STATEMENT = "Accuracy rises and falls with K; Chebyshev points remove the decline"
+_PUBLISHED = "a decline at large K, blamed on Runge's phenomenon"
+
+
+def _value(stored: Stored, trial: Trial, name: str) -> Any:
+    """What a trial has for a parameter: its own, or what it shares with all."""
+    if name in trial.setting:
+        return trial.setting[name]
+    if name in GAMMAS:
+        gammas = trial.setting.get("gammas", stored.study["defaults"]["gammas"])
+        return gammas[GAMMAS.index(name)]
+    return stored.study["defaults"][name]
+
+
+def _percent(trial: Trial) -> list[float | None]:
+    return [None if value is None else 100 * value for value in trial.test]
+
+
+def _estimates(stored: Stored, name: str, **wanted: Any) -> list[tuple[float, Estimate]]:
+    """Value of a parameter to the mean test score, ascending, of the trials that have the other wanted values."""
+    ratio = split_ratio(stored.dataset, stored.protocol)
+    found = []
+    for trial in stored.trials:
+        if all(_value(stored, trial, key) == value for key, value in wanted.items()):
+            one = estimate(_percent(trial), ratio)
+            if one is not None:
+                found.append((float(_value(stored, trial, name)), one))
+    return sorted(found, key=lambda pair: pair[0])
+
+
+def _plain(what: str, stored: Stored) -> dict[str, Any]:
+    kinds: dict[str, dict[str, Any]] = {kind: {"points": kind} for kind in POINTS} if what == "degree" else {what: {}}
+    return {
+        kind: {f"{x:g}": [one.mean, one.low, one.high] for x, one in _estimates(stored, what, **wanted)}
+        for kind, wanted in kinds.items()
+    }
+
+
+def _series(name: str, found: list[tuple[float, Estimate]], **look: Any) -> Series:
+    return Series(
+        name,
+        tuple(x for x, _ in found),
+        tuple(one.mean for _, one in found),
+        tuple((one.high - one.low) / 2 for _, one in found),
+        **look,
+    )
+
+
+def _gamma_curves(graph: str, lines: Sequence[Line]) -> Curves:
+    places = {strength: float(i) for i, strength in enumerate(STRENGTHS)}
+    series = []
+    for line, role in zip(lines, ("low", "middle", "high"), strict=False):
+        found = [(places[x], one) for x, one in _estimates(line["stored"], line["what"]) if x in places]
+        series.append(_series(line["what"], found, role=role))
+    label = "strength: " + ", ".join(f"{strength:g}" for strength in STRENGTHS)
+    return Curves(graph, label, "test accuracy, %", tuple(series))
+
+
+def _degree_curves(stored: Stored) -> Curves:
+    series = tuple(
+        _series(kind, _estimates(stored, "degree", points=kind), role=role)
+        for kind, role in zip(POINTS, ("main", "second"), strict=True)
+    )
+    return Curves(stored.dataset, "degree K", "test accuracy, %", series)
+
+
+def _text(one: Estimate | None) -> str | None:
+    return None if one is None else f"{one.mean:.2f} [{one.low:.2f}, {one.high:.2f}]"
+
+
+def _gamma_table(lines: Sequence[Line]) -> Table:
+    rows = []
+    for line in lines:
+        found = dict(_estimates(line["stored"], line["what"]))
+        values = tuple(_text(found.get(strength)) for strength in STRENGTHS)
+        rows.append((line["stored"].dataset, line["what"], *values, _source(line["stored"])))
+    notes = (
+        f"Accuracy in percent with 95% intervals. {how_made([line['stored'] for line in lines])} All other fields are those "
+        "of the setting of the source in the last column.",
+        _COMMAND,
+    )
+    columns = ("graph", "varied", *(f"{strength:g}" for strength in STRENGTHS), "setting")
+    return Table("One gamma at a time", columns, tuple(rows), notes)
+
+
+def _degree_table(stored: Stored) -> Table:
+    both = {kind: dict(_estimates(stored, "degree", points=kind)) for kind in POINTS}
+    rows = tuple((degree, *(_text(both[kind].get(degree)) for kind in POINTS)) for degree in DEGREES)
+    notes = (f"{how_made([stored])} All other fields are those of the {_source(stored)} setting.", _COMMAND)
+    return Table(f"The degree on {stored.dataset}", ("K", *POINTS), rows, notes)
+
+
+_COMMAND = "Command: `newtonnet reproduce sensitivity --profile paper`"
+
+
+def _source(stored: Stored) -> str:
+    return stored.trials[0].source
+
+
+def _decline(stored: Stored) -> Finding:
+    """From the best degree to the largest, paired by split, for both kinds of points."""
+    statement = f"{_STATEMENT} ({stored.dataset})"
+    drops: dict[str, Estimate] = {}
+    for kind in POINTS:
+        own = [trial for trial in stored.trials if _value(stored, trial, "points") == kind]
+        largest = [trial for trial in own if _value(stored, trial, "degree") == DEGREES[-1]]
+        others = [trial for trial in own if _value(stored, trial, "degree") != DEGREES[-1]]
+        if not largest or not others:
+            return Finding(statement, "not all degrees are stored", _PUBLISHED, OPEN)
+        best = max(others, key=lambda trial: sum(value or 0.0 for value in trial.test))
+        drop = compare(_percent(best), _percent(largest[0]), split_ratio(stored.dataset, "random"))
+        if drop is None:
+            return Finding(statement, "not all degrees have scores", _PUBLISHED, OPEN)
+        drops[kind] = drop
+    ours = "; ".join(
+        f"{kind}: {drop.mean:.2f} [{drop.low:.2f}, {drop.high:.2f}] lost from the best K to K = {DEGREES[-1]}"
+        for kind, drop in drops.items()
+    )
+    declines = drops["equispaced"].low > 0
+    removed = drops["chebyshev"].low <= 0
+    less = drops["chebyshev"].mean < drops["equispaced"].mean
+    verdict = HOLDS if declines and removed else PARTLY if declines and less else FAILS
+    return Finding(statement, ours, _PUBLISHED, verdict)
+
+
+def _gamma_findings(lines: Sequence[Line]) -> list[Finding]:
+    """How far accuracy moves with the gammas, heterophilous beside homophilous."""
+    ranges: dict[str, float] = {}
+    for line in lines:
+        means = [one.mean for _, one in _estimates(line["stored"], line["what"])]
+        if means:
+            graph = line["stored"].dataset
+            ranges[graph] = max(ranges.get(graph, 0.0), max(means) - min(means))
+    statement = "The gammas matter more on chameleon than on citeseer"
+    if set(ranges) != set(GAMMA_GRAPHS):
+        return [Finding(statement, "not all grids are stored", "yes", OPEN)] if lines else []
+    ours = ", ".join(f"{graph}: {value:.2f} points between the best and the worst" for graph, value in ranges.items())
+    return [Finding(statement, ours, "yes", HOLDS if ranges["chameleon"] > ranges["citeseer"] else FAILS)]
+
+
+SENSITIVITY = Claim(
+    name="sensitivity",
+    statement="Accuracy depends on the gammas, and with K it first rises and then falls.",
+    place="Appendix E.1",
+    units=lambda request: (),
+    summarise=summarise,
+    options=frozenset({"datasets"}),
+    load=load,
+    cells=cells,
+)

@@ -1,0 +1,52 @@
+"""Dropout of a block by a kernel made for this machine."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from .compiler import drop_kernel
+from .noise_code import PER_WORD, STEP, words
+from .threads import WORTH_A_THREAD, in_step, thread_count
+
+FLAT = 64
+"""Numbers in a row of a block that has no shape of its own."""
+
+
+@dataclass(frozen=True)
+class Mask:
+    """Dropout of a block ``(n, P, d)``: one key for each member, the 16-bit threshold, and what is kept is scaled."""
+
+    keys: tuple[int, ...]
+    threshold: int
+    scale: float
+
+
+def drop(x: Tensor, mask: Mask, *, first: int = 0) -> Tensor:
+    """Dropout of a contiguous block ``(n, P, d)``, each member by its own key; ``first`` is the place of its top row."""
+    n, population, d = x.shape
+    out = torch.empty_like(x)
+    moved = STEP * first * words(d)  # a key's stream may start anywhere
+    keys = torch.tensor([signed(key + moved) for key in mask.keys])
+    kernel = drop_kernel(d, x.dtype)
+    addresses = (x.data_ptr(), out.data_ptr(), keys.data_ptr(), population, mask.threshold, mask.scale)
+    threads = thread_count() if x.numel() > WORTH_A_THREAD else 1
+    cuts = [n * k // threads for k in range(threads + 1)]
+    in_step([partial(kernel, *addresses, lo, hi) for lo, hi in pairwise(cuts)])
+    return out
+
+
+def drop_flat(x: Tensor, mask: Mask) -> Tensor:
+    """Dropout of a contiguous block of any shape by the mask's first key, as one long row."""
+    flat = x.reshape(-1)
+    whole = len(flat) // FLAT * FLAT
+    rest = replace(mask, keys=(mask.keys[0] + STEP * (whole // PER_WORD),))  # its stream goes on where the rows end
+    parts = [(flat[:whole].view(-1, 1, FLAT), mask), (flat[whole:].view(1, 1, -1), rest)]
+    return torch.cat([drop(part, own).view(-1) for part, own in parts if part.numel()]).view(x.shape)
+
+
+def signed(key: int) -> int:
+    """The signed 64-bit number with the key's bits."""
+    return (key + 2**63) % 2**64 - 2**63

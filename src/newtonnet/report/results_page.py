@@ -1,0 +1,51 @@
+"""The page of all results, and the marked tables of other pages: made from stored results, never by hand."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from newtonnet.experiments.claim import Claim
+from newtonnet.experiments.exhibit import Report
+from newtonnet.files import fill_marked
+
+from .exhibits import claim_sections, table_markdown
+
+COMMAND = "newtonnet reproduce all --no-run --out docs"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A claim and what its stored results show; no report where nothing is stored."""
+
+    claim: Claim
+    report: Report | None
+
+
+def results_page(shown: Sequence[Shown]) -> str:
+    """Every claim with its findings, tables and figures; one line for a claim without stored results."""
+    parts = ["# Results", f"This page is written by `{COMMAND}` from stored results; do not edit it by hand."]
+    for one in shown:
+        parts.append(f"## {one.claim.name}")
+        parts.append(f"{one.claim.statement} ({one.claim.place}.)")
+        if one.report is None:
+            parts.append(f"Nothing is stored yet; `newtonnet reproduce {one.claim.name} --profile paper` does the work.")
+        elif one.report.page:
+            page = f"[{one.report.page}.md]({one.report.page}.md)"
+            parts += [*claim_sections(one.claim, one.report, brief=True), f"Tables and derivations: {page}."]
+        else:
+            parts += claim_sections(one.claim, one.report)
+            parts.append(f"Made by `newtonnet reproduce {one.claim.name}`.")
+    return "\n\n".join(parts) + "\n"
+
+
+def fill_results(text: str, shown: Sequence[Shown]) -> str:
+    """Put headline tables between ``<!-- results CLAIM -->`` and ``<!-- end -->``.
+
+    A marker whose claim has nothing stored, or no such table, keeps what it encloses.
+    """
+    tables = {one.claim.name: one.report.headline for one in shown if one.report is not None}
+
+    def make(name: str) -> str | None:
+        table = tables.get(name)
+        return None if table is None else table_markdown(table, titled=False)
+
+    return fill_marked(text, "results", make)

@@ -1,0 +1,130 @@
+"""A population cut into parts, one after another or side by side, is the same population."""
+
+import signal
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+from newtonnet import kernels
+from newtonnet.datasets import csbm, make_splits
+from newtonnet.nn import Options, SpectralNet, build
+from newtonnet.training import Config, fit
+from newtonnet.training.parts import Crowd, member_bytes, part_sizes
+
+OPTIONS = Options(hidden=16, dropout=0.4, propagation_dropout=0.3)
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return csbm(0.2, nodes=150, features=30, seed=5)
+
+
+@pytest.fixture(scope="module")
+def members(graph):
+    splits = make_splits(graph, count=7)
+    configs = [Config(seed=i, learning_rate=0.01 * (i + 1), max_epochs=25, patience=8) for i in range(7)]
+    return splits, configs
+
+
+def train(graph, splits, configs, *, dtype=torch.float64, options=OPTIONS, **rest):
+    model = build("newtonnet", graph, options, seeds=[config.seed for config in configs], dtype=dtype)
+    return model, fit(model, graph, splits, configs, **rest)
+
+
+def same(ours, theirs):
+    (mine, records), (model, others) = ours, theirs
+    for name, parameter in mine.named_parameters():
+        torch.testing.assert_close(parameter, dict(model.named_parameters())[name], rtol=1e-8, atol=1e-8)
+    for record, other in zip(records, others, strict=True):
+        assert record.id == other.id
+        assert record.outcome.best_epoch == other.outcome.best_epoch
+        assert record.outcome.epochs == other.outcome.epochs
+        np.testing.assert_allclose(record.history["loss"], other.history["loss"], atol=1e-6)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("dropout", [0.0, 0.4])
+def test_parts_equal_the_whole(graph, members, threads, dropout, monkeypatch):
+    options = replace(OPTIONS, dropout=dropout, propagation_dropout=dropout)
+    whole = train(graph, *members, threads=1, options=options)
+    monkeypatch.setattr("newtonnet.training.parts.CACHED", 1)
+    same(train(graph, *members, threads=threads, options=options), whole)
+
+
+def test_training_without_native_kernels_is_the_same(graph, members, monkeypatch):
+    native = train(graph, *members)
+    monkeypatch.setattr(kernels, "available", lambda: False)
+    same(train(graph, *members), native)
+
+
+def test_sparse_features_train_alike_with_and_without_native_kernels(members, monkeypatch, rng):
+    dense = csbm(0.2, nodes=150, features=30, seed=5)
+    features = np.where(rng.random(dense.features.shape) < 0.2, dense.features, 0).astype(np.float32)
+    graph = replace(dense, features=sp.csr_array(features))
+    native = train(graph, *members)
+    monkeypatch.setattr(kernels, "available", lambda: False)
+    same(train(graph, *members), native)
+
+
+def test_side_by_side_ctrl_c_waits_and_resumes_to_the_same(graph, members, tmp_path, monkeypatch):
+    monkeypatch.setattr("newtonnet.training.parts.CACHED", 1)
+    unbroken = train(graph, *members, threads=2)
+    path, calls, forward = tmp_path / "run.safetensors", [], SpectralNet.forward
+    lock = threading.Lock()
+
+    def interrupted(self, *arguments):
+        with lock:
+            calls.append(None)
+            if len(calls) == 41:
+                signal.raise_signal(signal.SIGINT)
+        return forward(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SpectralNet, "forward", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            train(graph, *members, threads=2, checkpoint=path)
+    assert path.exists()
+    same(train(graph, *members, threads=2, checkpoint=path), unbroken)
+    assert not path.exists()
+
+
+def test_an_error_in_a_part_is_raised(graph, members, monkeypatch):
+    monkeypatch.setattr("newtonnet.training.parts.CACHED", 1)
+
+    def broken(self, logits):
+        raise ZeroDivisionError("inside")
+
+    monkeypatch.setattr("newtonnet.training.run.Run._learn_homophily", broken)
+    with pytest.raises(ZeroDivisionError, match="inside"):
+        train(graph, *members, threads=2)
+
+
+def test_memory_allowed_bounds_the_parts_and_too_little_is_refused(graph):
+    model = build("newtonnet", graph, OPTIONS, seeds=range(64))
+    inputs = model.prepare(graph)
+    kept, owned = member_bytes(model, inputs)
+    assert owned == 4 * (30 * 16 + 16 + 16 * 2 + 2 + 6)
+    sizes = part_sizes(model, inputs, threads=1, max_memory=128 * owned + 5 * (2 * kept + 6 * owned))
+    assert sum(sizes) == 64
+    assert max(sizes) <= 5
+    with pytest.raises(ValueError, match="allow more"):
+        part_sizes(model, inputs, threads=1, max_memory=1000)
+
+
+def test_parts_keep_all_threads_busy_and_progress_counts_all(graph, members):
+    splits, configs = members
+    model = build("newtonnet", graph, OPTIONS, seeds=[config.seed for config in configs])
+    crowd = Crowd(model, graph, splits, configs, device="cpu", threads=3, max_memory=None)
+    assert crowd.sizes == (2, 2, 3)
+    assert crowd.report().training == 7
+    crowd.train(lambda: None)
+    assert (crowd.report().training, crowd.report().epoch) == (0, 25)
+
+
+def test_threads_below_one_are_refused(graph, members):
+    with pytest.raises(ValueError, match="threads must be at least 1"):
+        train(graph, *members, threads=0)
