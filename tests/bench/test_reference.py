@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from newtonnet.bench.reference import find_reference, load_reference, make_trainer, common_setting, time_populations
+from newtonnet.bench.reference import common_setting, find_reference, load_reference, make_trainer, time_populations
 from newtonnet.datasets import csbm, make_splits
 from newtonnet.experiments import find_setting, override
 from newtonnet.nn import Options, build

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from newtonnet.cli.app import app, run
 from newtonnet.cli.amounts import seconds
+from newtonnet.cli.app import app, run
 
 
 @pytest.fixture(autouse=True)
@@ -82,3 +82,47 @@ def test_a_mistake_gets_one_line_and_exit_code_2(arguments, message, capsys, tmp
 @pytest.mark.parametrize(("text", "expected"), [("90s", 90), ("1.5m", 90), ("2h", 7200), ("1h30m", 5400)])
 def test_times_are_read_as_people_write_them(text, expected):
     assert seconds(text) == expected
+
+
+def test_all_claims_become_one_page_and_the_marked_table(capsys, tmp_path):
+    page = "before\n<!-- results table1 -->\nkept\n<!-- end -->\nafter\n"
+    (tmp_path / "README.md").write_text(page)
+    assert run(app, ["reproduce", "interpolation"]) == 0
+    assert run(app, ["reproduce", "all", "--no-run", "--out", "docs"]) == 0
+    out = capsys.readouterr().out
+    assert "table1: nothing stored" in out
+    results = (tmp_path / "docs/results.md").read_text()
+    assert "## table1" in results
+    assert "Nothing is stored yet; `newtonnet reproduce table1 --profile paper`" in results
+    assert "figures/interpolation-" in results
+    assert (tmp_path / "README.md").read_text() == page  # nothing to put there yet
+    first = (tmp_path / "docs/results.md").read_bytes()
+    assert run(app, ["reproduce", "all", "--out", "docs"]) == 0
+    assert (tmp_path / "docs/results.md").read_bytes() == first
+
+
+def test_missing_cells_are_planned_then_searched_and_the_table_is_stored(capsys, tmp_path, monkeypatch):
+    from newtonnet.experiments import table1
+    from newtonnet.experiments.cells import Cell
+
+    # One cell of a small embedded graph in place of a hundred.
+    monkeypatch.setattr(table1, "NAMES", {"mlp": "MLP"})
+    monkeypatch.setattr(table1, "DATASETS", ("digits",))
+    cells = [Cell("digits", "mlp", 2)]
+    monkeypatch.setattr("newtonnet.cli.claim_work.wanted_cells", lambda *_: cells)
+    monkeypatch.setattr(Cell, "make", lambda cell: _short_study(cell))
+    assert run(app, ["reproduce", "table1", "--workers", "1"]) == 0
+    captured = capsys.readouterr()
+    assert "mlp on digits: 2 of 2 settings to try" in captured.err
+    assert (tmp_path / "results/search/digits/mlp.jsonl").exists()
+    assert json.loads((tmp_path / "results/search/best.json").read_text())["digits"]["mlp"]["trials"] == 2
+    stored = (tmp_path / "results/search/digits/mlp.jsonl").read_bytes()
+    assert run(app, ["reproduce", "table1", "--workers", "1"]) == 0
+    assert "settings to try" not in capsys.readouterr().err
+    assert (tmp_path / "results/search/digits/mlp.jsonl").read_bytes() == stored
+
+
+def _short_study(cell):
+    from newtonnet.search import make_study
+
+    return make_study(cell.dataset, cell.model, splits=2, max_epochs=2)

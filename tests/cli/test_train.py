@@ -61,6 +61,15 @@ def test_seed_and_options_reach_the_model(capsys):
     assert train("--points", "0,0.3,2")["points"] == [0, 0.3, 2]
 
 
+def test_threads_and_memory_allowed_do_not_change_the_result(capsys):
+    def train(*extra):
+        assert run(app, ["train", "digits", "--splits", "3", "--max-epochs", "12", "--json", *extra]) == 0
+        return json.loads(capsys.readouterr().out.splitlines()[-1])
+
+    plain, cut = train("--threads", "1"), train("--threads", "2", "--max-memory", "30MB")
+    assert cut["mean"] == pytest.approx(plain["mean"], abs=0.02)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -82,6 +91,9 @@ def test_seed_and_options_reach_the_model(capsys):
         (["train", "digits", "--dropout", "1"], "dropout rate"),
         (["train", "digits", "--max-epochs", "many"], "--max-epochs"),
         (["train", "digits", "--device", "nowhere"], "use cpu"),
+        (["train", "digits", "--threads", "0"], "threads must be at least 1"),
+        (["train", "digits", "--max-memory", "much"], "--max-memory takes an amount such as 500MB"),
+        (["train", "digits", "--max-memory", "1KB"], "allow more, or train fewer members"),
         (["train", "digits", "--hidden", "100000000000"], "not enough memory"),
         (["train", "digits", "--out", "/"], "is a folder"),
         (["train", "digits", "--out", "/dev/null/x.jsonl"], "is a file"),

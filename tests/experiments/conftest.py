@@ -15,7 +15,7 @@ def spread(mean, *, step=0.01, splits=SPLITS):
 
 @pytest.fixture
 def store(tmp_path):
-    """Write a study with trials of the given (validation mean, test scores) and settings; returns the results folder."""
+    """Write a study with trials of the given (validation, test) scores; returns the folder of results."""
 
     def write(
         dataset, model, scores, *, settings=None, label="", protocol="random", fixed=None, source="proposed", **columns

@@ -20,7 +20,7 @@ from .kernel import time_kernel
 from .machine import BUSY, Limits, describe_machine, load, measure_limits
 from .memory import Weighing, store, weigh
 from .profiles import Profile
-from .reference import ALONE, TOGETHER, load_reference, common_setting, time_populations
+from .reference import ALONE, TOGETHER, common_setting, load_reference, time_populations
 from .sized_graphs import Size, real_or_sized, sized_graph
 
 Say = Callable[[str], None]

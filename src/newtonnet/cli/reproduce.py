@@ -14,8 +14,8 @@ from newtonnet.experiments.exhibit import Report
 from newtonnet.files import write_whole
 from newtonnet.report import Shown, fill_results, print_report, report_markdown, results_page, save_figure
 
-from .app import app, print_json, talk
 from .amounts import seconds
+from .app import app, print_json, talk
 from .claim_work import left_undone, work
 from .splits import check_writable
 
@@ -24,6 +24,9 @@ OWN = "Of single claims"
 
 ALL = "all"
 """Instead of a claim: every one, from what is stored."""
+
+WIDTH = 180
+"""Columns of the tables where they do not go to a terminal."""
 
 MARKED = Path("README.md")
 """The page whose marked tables are made from results."""
@@ -107,7 +110,10 @@ def reproduce(
     if json:
         print_json(_as_json(chosen, report, left))
     else:
-        print_report(chosen, report, Console())
+        console = Console()
+        if not console.is_terminal:
+            console.width = WIDTH
+        print_report(chosen, report, console)
 
 
 def _show_all(results: Path, out: Path | None, *, json: bool) -> None:

@@ -27,8 +27,8 @@ from newtonnet.search import (
     write_best,
 )
 
-from .app import app, print_json, talk
 from .amounts import seconds
+from .app import app, print_json, talk
 from .search_progress import watch
 
 SELECTIONS = {"paper": paper_selection, "nested": nested_selection}

@@ -55,9 +55,7 @@ def summarise(lines: Sequence[Line]) -> Report:
         gains[dataset], nested_gains[dataset] = gain, nested
         arms = (str(score(line[arm], selection)) for selection in ("paper", "nested") for arm in ("with", "without"))
         with_, without, nested_with, nested_without = arms
-        rows.append(
-            (dataset, with_, without, _text(gain), f"{gain.p:.3f}", nested_with, nested_without, _text(nested))
-        )
+        rows.append((dataset, with_, without, gain.signed, f"{gain.p:.3f}", nested_with, nested_without, nested.signed))
     stored = [line[arm] for line in lines for arm in ("with", "without")]
     columns = ("graph", "with", "without", "difference", "p", "with, nested", "without, nested", "difference, nested")
     notes = (
@@ -90,12 +88,8 @@ def _gain(line: Line, selection: str) -> Estimate | None:
     return compare(with_.test, without.test, split_ratio(line["with"].dataset, "random"))
 
 
-def _text(gain: Estimate) -> str:
-    return f"{gain.mean:+.2f} [{gain.low:+.2f}, {gain.high:+.2f}]"
-
-
 def _helps(gains: dict[str, Estimate]) -> Finding:
-    ours = "; ".join(f"{name} {_text(gain)}" for name, gain in gains.items())
+    ours = "; ".join(f"{name} {gain.signed}" for name, gain in gains.items())
     better = [name for name, gain in gains.items() if gain.low > 0]
     worse = [name for name, gain in gains.items() if gain.high < 0]
     verdict = OPEN if not gains else HOLDS if len(better) == len(gains) else PARTLY if better and not worse else FAILS

@@ -99,9 +99,7 @@ class Stored:
     trials: tuple[Trial, ...]
 
 
-def read_stored(
-    results: Path, dataset: str, model: str, *, label: str = "", protocol: str = "random"
-) -> Stored | None:
+def read_stored(results: Path, dataset: str, model: str, *, label: str = "", protocol: str = "random") -> Stored | None:
     """What is stored of one study; None where there is no trial."""
     path = store_path(results, Study(dataset, "", model, label=label, protocol=protocol))
     if not path.exists():
@@ -136,19 +134,27 @@ def plan(cells: Sequence[Cell], results: Path) -> list[str]:
     """One line for each cell that lacks trials, with the hours that its stored trials tell of, and their sum."""
     lines, hours, unknown = [], 0.0, 0
     for cell, count in missing(cells, results):
-        there = read_trials(cell.path(results))
         line = f"{cell.name} on {cell.dataset}: {count} of {cell.wanted} settings to try"
-        if there:
-            share = count * sum(trial.seconds for trial in there) / len(there) / 3600
+        if (seconds := _seconds(cell, results)) is not None:
+            share = count * seconds / 3600
             hours += share
             line += f", about {share:.2f} h of one core"
         else:
             unknown += 1
         lines.append(line)
     if lines:
-        more = f", and {unknown} cells of unknown length (newtonnet search --plan measures)" if unknown else ""
-        lines.append(f"{len(lines)} cells; about {hours:.2f} h of one core{more}")
+        known = [f"about {hours:.2f} h of one core for {len(lines) - unknown}"] * (unknown < len(lines))
+        other = [f"{unknown} of unknown length (newtonnet search --plan measures)"] * (unknown > 0)
+        lines.append(f"{len(lines)} cells: {', '.join([*known, *other])}")
     return lines
+
+
+def _seconds(cell: Cell, results: Path) -> float | None:
+    """The mean time of a trial of the cell, or else of the search of its model on its graph; None if unknown."""
+    own = read_trials(cell.path(results))
+    searched = read_stored(results, cell.dataset, cell.model)
+    there = own or (list(searched.trials) if searched is not None else [])
+    return sum(trial.seconds for trial in there) / len(there) if there else None
 
 
 def sweep_cells(

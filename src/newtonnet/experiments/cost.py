@@ -61,8 +61,8 @@ def _machine(result: Line) -> str:
     machine = result.get("machine", {})
     return (
         f"Ours: profile {result['profile']} of `newtonnet bench`{' --quick' * (result['profile'] == 'quick')}, "
-        f"{machine.get('cpu', 'a machine')}, {machine.get('threads', '?')} threads; the paper's are from a GPU, so ratios "
-        "can be compared and milliseconds cannot."
+        f"{machine.get('cpu', 'a machine')}, {machine.get('threads', '?')} threads; the paper's machine is another, "
+        "so ratios can be compared and milliseconds cannot."
     )
 
 
@@ -101,7 +101,10 @@ def _memory(result: Line, note: str) -> Table:
     )
     columns = ("method", *taken, *(f"{graph}, the paper" for graph in COST_DATASETS))
     return Table(
-        "Memory, MB", columns, rows, (note, "Ours is the peak resident memory above the interpreter's, theirs a GPU's.")
+        "Memory, MB",
+        columns,
+        rows,
+        (note, "Ours is the peak resident memory above the interpreter's, theirs as printed."),
     )
 
 

@@ -1,4 +1,4 @@
-"""Learned filters as a claim: NewtonNet's, ChebNetII's and BernNet's, averaged over the splits of the selected setting."""
+"""Learned filters as a claim: NewtonNet's, ChebNetII's and BernNet's, averaged over the splits of one setting."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -55,9 +55,9 @@ def summarise(lines: Sequence[Line]) -> Report:
         for graph, model in shapes
     )
     notes = (
-        "Each split's filter is scaled to a largest magnitude of 1, since its scale is the encoder's to choose; shares of the "
-        f"summed magnitude of the mean filter. {how_made([line['stored'] for line in lines])} The setting is the one the "
-        "paper's selection takes.",
+        "Each split's filter is scaled to a largest magnitude of 1, since the encoder chooses its scale; shares of the "
+        f"summed magnitude of the mean filter. {how_made([line['stored'] for line in lines])} The setting is the one "
+        "the paper's selection takes.",
         "Command: `newtonnet reproduce filters --profile paper`",
     )
     return Report(
@@ -113,7 +113,7 @@ def _findings(shares: dict[tuple[str, str], NDArray[np.float64]]) -> tuple[Findi
     more = [
         graph
         for graph, share in high.items()
-        if all(share[2] > shares[graph, other][2] for other in METHODS if other != "newtonnet" and (graph, other) in shares)
+        if all(share[2] > rival[2] for (name, model), rival in shares.items() if name == graph and model != "newtonnet")
         and any((graph, other) in shares for other in METHODS if other != "newtonnet")
     ]
     text_low = ", ".join(f"{graph} low {share[0]:.2f}, high {share[2]:.2f}" for graph, share in low.items())

@@ -76,8 +76,8 @@ def summarise(lines: Sequence[Line]) -> Report:
     far = [name for name in known if name not in near]
     ours = f"on {len(near)} of {len(known)} graphs" + (f"; not on {', '.join(far)}" if far else "")
     notes = (
-        f"Mean ± std over splits, at the best validation epoch of the setting that the paper's selection takes. "
-        f"{how_made([line['stored'] for line in lines])} True: share of edges that join equal labels, without self-loops.",
+        "Mean ± std over splits, at the best validation epoch of the setting that the paper's selection takes. "
+        f"{how_made([line['stored'] for line in lines])} True: share of edges between equal labels; no self-loops.",
         "Command: `newtonnet reproduce homophily --profile paper`",
     )
     columns = ("graph", "learned", "true", "learned, the paper", "real, the paper", "settings")

@@ -2,8 +2,8 @@
 
 References:
     Xu, Dai, Luo, Zhang, Wang: Shape-aware Graph Spectral Learning, 2024. Table 1 (accuracy, mean and standard deviation
-    over ten random 60/20/20 splits), Table 6 (learned and real homophily), Tables 2 to 4 (time and space complexity, running
-    time in ms for an epoch on a GPU, memory in MB).
+    over ten random 60/20/20 splits), Tables 2 to 4 (time and space complexity, ms for an epoch, MB of memory), Table 6
+    (learned and real homophily).
 """
 
 DATASETS = (

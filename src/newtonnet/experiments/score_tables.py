@@ -35,7 +35,7 @@ def as_json(cells: Cells) -> dict[str, dict[str, dict[str, Any]]]:
 def overview(
     cells: Cells, datasets: Sequence[str], *, title: str, remarks: Mapping[str, str], notes: Sequence[str]
 ) -> Table:
-    """Graphs in rows and methods in columns: mean by the paper's selection, the published mean in brackets.
+    """Graphs in rows and methods in columns: mean ± std by the paper's selection, the published mean in brackets.
 
     Args:
         cells: what is stored.
@@ -49,7 +49,7 @@ def overview(
         row: list[Cell] = [f"{dataset} ({remarks[dataset]})" if dataset in remarks else dataset]
         for model in NAMES:
             found = score(cells.get((dataset, model)))
-            ours = "–" if found is None else f"{found.mean:.2f}"
+            ours = "–" if found is None else f"{found.mean:.2f} ± {found.std:.1f}"
             published = SCORES.get((dataset, model))
             row.append(ours if published is None else f"{ours} ({published[0]:.2f})")
         rows.append(tuple(row))
@@ -86,8 +86,8 @@ def graph_table(cells: Cells, dataset: str, *, command: str) -> Table | None:
     if not by["paper"]:
         return None
     protocol = next(iter(there.values())).protocol
+    rows: list[tuple[Cell, ...]] = []
     tests = {name: tested(found, split_ratio(dataset, protocol)) for name, found in by.items()}
-    rows = []
     for model, stored in there.items():
         if model not in by["paper"]:
             rows.append((NAMES[model], *("failed",) * 7, len(stored.trials)))
@@ -102,7 +102,7 @@ def graph_table(cells: Cells, dataset: str, *, command: str) -> Table | None:
                 paper.interval,
                 str(nested),
                 None if published is None else f"{published[0]:.2f} ± {published[1]:.1f}",
-                None if difference is None else f"{difference.mean:+.2f} [{difference.low:+.2f}, {difference.high:+.2f}]",
+                None if difference is None else difference.signed,
                 None if p is None else f"{p:.3f}",
                 None if p_nested is None else f"{p_nested:.3f}",
                 len(stored.trials),

@@ -1,4 +1,4 @@
-"""Scores of stored trials as tables need them: both selections in percent, with their intervals and how they were made."""
+"""Scores of stored trials as tables need them: both selections in percent, with intervals and how they were made."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -81,9 +81,7 @@ def split_ratio(dataset: str, protocol: str) -> float:
     return (n - 6 * n // 10 - 2 * n // 10) / (tenths * n // 10)
 
 
-def against(
-    ours: Score, others: Mapping[str, Score], ratio: float
-) -> dict[str, tuple[Estimate, float]]:
+def against(ours: Score, others: Mapping[str, Score], ratio: float) -> dict[str, tuple[Estimate, float]]:
     """NewtonNet less every other method of one graph, and the p-values that Holm adjusts for all of them."""
     found = {name: compare(ours.test, other.test, ratio) for name, other in others.items()}
     known = {name: difference for name, difference in found.items() if difference is not None}

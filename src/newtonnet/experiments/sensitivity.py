@@ -68,7 +68,7 @@ def summarise(lines: Sequence[Line]) -> Report:
     figures = []
     if gammas:
         graphs = list(dict.fromkeys(line["stored"].dataset for line in gammas))
-        panels = tuple(_gamma_curves(graph, [line for line in gammas if line["stored"].dataset == graph]) for graph in graphs)
+        panels = tuple(_gamma_curves(graph, gammas) for graph in graphs)
         figures.append(Figure("gammas", "Accuracy over one gamma at a time; zero stands left of 0.01.", panels))
     if degrees:
         panels = tuple(_degree_curves(stored) for stored in degrees)
@@ -132,7 +132,8 @@ def _series(name: str, found: list[tuple[float, Estimate]], **look: Any) -> Seri
 def _gamma_curves(graph: str, lines: Sequence[Line]) -> Curves:
     places = {strength: float(i) for i, strength in enumerate(STRENGTHS)}
     series = []
-    for line, role in zip(lines, ("low", "middle", "high"), strict=False):
+    own = [line for line in lines if line["stored"].dataset == graph]
+    for line, role in zip(own, ("low", "middle", "high"), strict=False):
         found = [(places[x], one) for x, one in _estimates(line["stored"], line["what"]) if x in places]
         series.append(_series(line["what"], found, role=role))
     label = "strength: " + ", ".join(f"{strength:g}" for strength in STRENGTHS)
@@ -158,8 +159,8 @@ def _gamma_table(lines: Sequence[Line]) -> Table:
         values = tuple(_text(found.get(strength)) for strength in STRENGTHS)
         rows.append((line["stored"].dataset, line["what"], *values, _source(line["stored"])))
     notes = (
-        f"Accuracy in percent with 95% intervals. {how_made([line['stored'] for line in lines])} All other fields are those "
-        "of the setting of the source in the last column.",
+        f"Accuracy in percent with 95% intervals. {how_made([line['stored'] for line in lines])} Other fields are "
+        "those of the setting of the source in the last column.",
         _COMMAND,
     )
     columns = ("graph", "varied", *(f"{strength:g}" for strength in STRENGTHS), "setting")

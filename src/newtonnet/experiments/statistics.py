@@ -25,6 +25,15 @@ class Estimate:
     """Two-sided, of the mean being 0."""
     splits: int
 
+    @property
+    def signed(self) -> str:
+        """A difference and its interval, for people.
+
+        >>> Estimate(1.0, -0.5, 2.5, 0.2, 10).signed
+        '+1.00 [-0.50, +2.50]'
+        """
+        return f"{self.mean:+.2f} [{self.low:+.2f}, {self.high:+.2f}]"
+
 
 def estimate(scores: Scores, ratio: float) -> Estimate | None:
     r"""The mean of scores over splits, with the interval that Nadeau and Bengio correct for overlapping splits.
@@ -52,11 +61,14 @@ def estimate(scores: Scores, ratio: float) -> Estimate | None:
     mean = float(known.mean())
     error = math.sqrt((1 / n + ratio) * float(known.var(ddof=1)))
     reach = float(student.ppf((1 + LEVEL) / 2, n - 1)) * error
+    return Estimate(mean, mean - reach, mean + reach, _chance(mean, error, n), n)
+
+
+def _chance(mean: float, error: float, n: int) -> float:
+    """Two-sided p; differences that are all the same are certain, or none at all."""
     if error == 0:
-        p = 1.0 if mean == 0 else 0.0
-    else:
-        p = 2 * float(student.sf(abs(mean) / error, n - 1))
-    return Estimate(mean, mean - reach, mean + reach, p, n)
+        return 1.0 if mean == 0 else 0.0
+    return 2 * float(student.sf(abs(mean) / error, n - 1))
 
 
 def compare(ours: Scores, theirs: Scores, ratio: float) -> Estimate | None:

@@ -1,5 +1,6 @@
 """Weak supervision as a claim: the share of training nodes from a tenth to six, validation and test nodes the same."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -36,9 +37,10 @@ def cells(request: Request, results: Path) -> list[Cell]:
     made = []
     for dataset in chosen_datasets(request, GRAPHS):
         for method in METHODS:
+            label = _label(method)
             source, setting = _setting(results, dataset, method)
             made += [
-                Cell(dataset, _model(method), 1, _label(method), f"weak-0.{tenth}", fixed=setting, space={}, source=source)
+                Cell(dataset, _model(method), 1, label, f"weak-0.{tenth}", fixed=setting, space={}, source=source)
                 for tenth in TENTHS[request.profile]
             ]
     return made
@@ -62,16 +64,27 @@ def _label(method: str) -> str:
 
 
 def load(results: Path) -> list[Line]:
-    """Every run that is stored."""
+    """Every run that is stored, and whether its setting is the one that would be taken now."""
     lines: list[Line] = []
     for dataset in GRAPHS:
         for method in METHODS:
-            for tenth in TENTHS["paper"]:
-                stored = read_stored(
-                    results, dataset, _model(method), label=_label(method), protocol=f"weak-0.{tenth}"
-                )
-                if stored is not None:
-                    lines.append({"dataset": dataset, "method": method, "tenth": tenth, "stored": stored})
+            where = (results, dataset, _model(method))
+            found = [
+                (tenth, read_stored(*where, label=_label(method), protocol=f"weak-0.{tenth}"))
+                for tenth in TENTHS["paper"]
+            ]
+            there = [(tenth, stored) for tenth, stored in found if stored is not None]
+            now = json.loads(json.dumps(_setting(results, dataset, method)[1])) if there else {}
+            lines += [
+                {
+                    "dataset": dataset,
+                    "method": method,
+                    "tenth": tenth,
+                    "stored": stored,
+                    "current": stored.study["fixed"] == now,
+                }
+                for tenth, stored in there
+            ]
     return lines
 
 
@@ -144,28 +157,30 @@ def _regulariser(scores: Scores) -> Finding:
                 gains[f"{graph} at 0.{tenth}"] = gain
     if not gains:
         return Finding(statement, "too few runs", "yes", OPEN)
-    ours = "; ".join(f"{name} {gain.mean:+.2f} [{gain.low:+.2f}, {gain.high:+.2f}]" for name, gain in gains.items())
+    ours = "; ".join(f"{name} {gain.signed}" for name, gain in gains.items())
     better = sum(gain.low > 0 for gain in gains.values())
     return Finding(statement, ours, "yes", HOLDS if better == len(gains) else PARTLY if better else FAILS)
 
 
 def _table(graph: str, lines: Sequence[Line], scores: Scores) -> Table:
-    tenths = sorted({tenth for name, _, tenth in scores if name == graph})
+    here = [line for line in lines if line["dataset"] == graph]
+    tenths = sorted({line["tenth"] for line in here})
     rows = []
-    sample: Stored | None = None
     for method in METHODS:
-        own = [line for line in lines if (line["dataset"], line["method"]) == (graph, method)]
-        if not own:
-            continue
-        sample = own[0]["stored"]
-        sources = ", ".join(dict.fromkeys(line["stored"].trials[0].source for line in own))
-        cells_ = (scores.get((graph, method, tenth)) for tenth in tenths)
-        rows.append((_name(method), *(None if one is None else f"{one} {one.interval}" for one in cells_), sources))
-    notes = () if sample is None else (
-        "Accuracy in percent, mean ± std over splits and 95% interval. Protocols weak-0.1 to weak-0.6: the first tenths "
-        f"of the permutations of RandomState(33780), validation and test 20% each; {len(sample.trials[0].test)} splits; "
-        f"at most {sample.study['max_epochs']} epochs, patience {sample.study['patience']}; one setting for all ratios, "
-        "of the source in the last column, none tuned to a ratio.",
+        own = [line for line in here if line["method"] == method]
+        if own:
+            sources = ", ".join(dict.fromkeys(line["stored"].trials[0].source for line in own))
+            found = (scores.get((graph, method, tenth)) for tenth in tenths)
+            rows.append((_name(method), *(None if one is None else f"{one} {one.interval}" for one in found), sources))
+    sample: Stored = here[0]["stored"]
+    older = ", ".join(dict.fromkeys(_name(line["method"]) for line in here if not line["current"]))
+    notes = (
+        "Accuracy in percent, mean ± std over splits and 95% interval. Protocols weak-0.1 to weak-0.6: the first "
+        "tenths of the permutations of RandomState(33780), validation and test 20% each; "
+        f"{len(sample.trials[0].test)} splits; at most {sample.study['max_epochs']} epochs, patience "
+        f"{sample.study['patience']}; one setting for "
+        "all ratios, of the source in the last column, none tuned to a ratio.",
+        *((f"A search has selected other settings since for {older}.",) * bool(older)),
         "Command: `newtonnet reproduce weak-supervision --profile paper`",
     )
     return Table(graph, ("method", *(f"0.{tenth}" for tenth in tenths), "settings"), tuple(rows), notes)

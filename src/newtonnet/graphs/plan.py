@@ -9,7 +9,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from newtonnet.kernels import AHEAD, CORE_CACHE, WORTH_A_THREAD, equal_parts, full_width, in_step, series_kernel, thread_count, widest
+from newtonnet.kernels import (
+    AHEAD,
+    CORE_CACHE,
+    WORTH_A_THREAD,
+    equal_parts,
+    full_width,
+    in_step,
+    series_kernel,
+    thread_count,
+    widest,
+)
 
 LAST_CACHE = 1 << 25
 """Blocks are cut into so many columns that two of them fit in this many bytes, if eight columns do."""
@@ -163,8 +173,10 @@ def _is_local(rows: NDArray[np.int32], columns: NDArray[np.int32]) -> bool:
         return True
     near = 0
     for block in row_blocks(rows):
-        ends = np.repeat(np.arange(block.start, block.stop, dtype=np.int32), np.diff(rows[block.start : block.stop + 1]))
-        near += np.count_nonzero(np.abs(ends - columns[rows[block.start] : rows[block.stop]]) <= NEAR * n)
+        ends = np.repeat(
+            np.arange(block.start, block.stop, dtype=np.int32), np.diff(rows[block.start : block.stop + 1])
+        )
+        near += int(np.count_nonzero(np.abs(ends - columns[rows[block.start] : rows[block.stop]]) <= NEAR * n))
     return bool(near > 0.5 * len(columns))
 
 

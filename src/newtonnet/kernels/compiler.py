@@ -73,9 +73,7 @@ def series_kernel(width: int, dtype: torch.dtype, *, weighted: bool, inner: bool
     """``series`` of :mod:`.series_code` for blocks of this width."""
     p, i = _POINTER, _NUMBER
     arguments = [*[p] * 10, i, *[p] * 5, i, p, i, i, i, p, i]
-    return _compile(
-        series_code(_row(width, dtype), weighted=weighted, inner=inner, ahead=ahead), "series", arguments
-    )
+    return _compile(series_code(_row(width, dtype), weighted=weighted, inner=inner, ahead=ahead), "series", arguments)
 
 
 @functools.cache

@@ -15,8 +15,8 @@ def judge(logits: Tensor, labels: Tensor, parts: Tensor) -> tuple[Tensor, Tensor
         parts: one bit for each of three parts that a node belongs to, uint8, contiguous, ``(n, P)``.
 
     Returns:
-        Classes, int16, ``(n, P)``, labels put in for the first part; right ones in each part, int64, ``(3, P)``; whether all logits of a member are
-        finite, ``(P,)``.
+        Classes, int16, ``(n, P)``, labels put in for the first part; right ones in each part, int64, ``(3, P)``;
+        whether all logits of a member are finite, ``(P,)``.
     """
     n, population, choices = logits.shape
     classes = torch.empty(n, population, dtype=torch.int16)
@@ -28,7 +28,7 @@ def judge(logits: Tensor, labels: Tensor, parts: Tensor) -> tuple[Tensor, Tensor
 
 
 def agreeing(pairs: Tensor, classes: Tensor) -> Tensor:
-    """How many pairs of nodes ``(2, E)`` have equal classes ``(n, P)``, for each member; int32 and int16, contiguous."""
+    """How many pairs ``(2, E)``, int32, have equal classes ``(n, P)``, int16, for each member; both contiguous."""
     counts = torch.zeros(classes.shape[1], dtype=torch.int64)
     addresses = (pairs[0].data_ptr(), pairs[1].data_ptr(), classes.data_ptr(), counts.data_ptr())
     agree_kernel()(*addresses, pairs.shape[1], classes.shape[1])

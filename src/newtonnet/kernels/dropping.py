@@ -25,7 +25,7 @@ class Mask:
 
 
 def drop(x: Tensor, mask: Mask, *, first: int = 0) -> Tensor:
-    """Dropout of a contiguous block ``(n, P, d)``, each member by its own key; ``first`` is the place of its top row."""
+    """Dropout of a contiguous block ``(n, P, d)``, each member by its own key; its top row is at place ``first``."""
     n, population, d = x.shape
     out = torch.empty_like(x)
     moved = STEP * first * words(d)  # a key's stream may start anywhere

@@ -45,20 +45,26 @@ def keep_code(row: Row, name: str, value: str, part: Part) -> str:
     code = ""
     for source in ("key", "word"):
         code += f"{name}.{source}0 = insertelement {wide} poison, i64 %{source}, i32 0\n"
-        code += f"{name}.{source} = shufflevector {wide} {name}.{source}0, {wide} poison, <{count} x i32> zeroinitializer\n"
+        code += (
+            f"{name}.{source} = shufflevector {wide} {name}.{source}0, {wide} poison, <{count} x i32> zeroinitializer\n"
+        )
     code += f"{name}.n = add {wide} {name}.word, <{places}>\n"
     code += f"{name}.m = mul {wide} {name}.n, {_all(STEP, count)}\n{name}.z0 = add {wide} {name}.m, {name}.key\n"
     for k, (shift, factor) in enumerate(MIX):
         code += f"{name}.s{k} = lshr {wide} {name}.z{k}, {_all(shift, count)}\n"
         code += f"{name}.t{k} = xor {wide} {name}.z{k}, {name}.s{k}\n"
         code += f"{name}.z{k + 1} = mul {wide} {name}.t{k}, {_all(factor, count)}\n"
-    code += f"{name}.sl = lshr {wide} {name}.z2, {_all(LAST_SHIFT, count)}\n{name}.h = xor {wide} {name}.z2, {name}.sl\n"
+    code += (
+        f"{name}.sl = lshr {wide} {name}.z2, {_all(LAST_SHIFT, count)}\n{name}.h = xor {wide} {name}.z2, {name}.sl\n"
+    )
     short = f"<{PER_WORD * count} x i16>"
     code += f"{name}.b = bitcast {wide} {name}.h to {short}\n"
     kept = f"<{lanes} x i32> <{', '.join(f'i32 {k}' for k in range(lanes))}>"
     code += f"{name}.c = shufflevector {short} {name}.b, {short} poison, {kept}\n"
     code += f"{name}.l0 = insertelement <{lanes} x i16> poison, i16 %threshold, i32 0\n"
-    code += f"{name}.l = shufflevector <{lanes} x i16> {name}.l0, <{lanes} x i16> poison, <{lanes} x i32> zeroinitializer\n"
+    code += (
+        f"{name}.l = shufflevector <{lanes} x i16> {name}.l0, <{lanes} x i16> poison, <{lanes} x i32> zeroinitializer\n"
+    )
     code += f"{name}.keep = icmp uge <{lanes} x i16> {name}.c, {name}.l\n"
     code += row.spread(f"{name}.scale", "%scale", lanes) + row.multiply(f"{name}.v", value, f"{name}.scale", lanes)
     kind, mask = row.type(lanes), f"<{lanes} x i1> {name}.keep"

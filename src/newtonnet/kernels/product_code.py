@@ -110,7 +110,9 @@ def _entry(
     if ahead:
         code += row.prefetch(f"{name}.y", f"{name}.y")
     if weighted:
-        code += f"{name}.dp = getelementptr {row.kind}, ptr %data, i64 {at}\n{name}.d = load {row.kind}, ptr {name}.dp\n"
+        code += (
+            f"{name}.dp = getelementptr {row.kind}, ptr %data, i64 {at}\n{name}.d = load {row.kind}, ptr {name}.dp\n"
+        )
         code += "".join(row.spread(f"{name}.w{lanes}", f"{name}.d", lanes) for lanes in row.lanes)
     for q, (part, (old, new)) in enumerate(zip(row.parts, sums, strict=True)):
         code += row.load(f"{name}.r{q}", f"{name}.x", part)

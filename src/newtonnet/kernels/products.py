@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .compiler import back_kernel, combine_kernel, product_kernel, widest
 from .combine_code import SIDE_BY_SIDE
+from .compiler import back_kernel, combine_kernel, product_kernel, widest
 from .dropping import Mask, signed
 from .noise_code import PER_WORD, words
 from .product_code import AHEAD
@@ -18,6 +18,7 @@ from .threads import WORTH_A_THREAD, equal_parts, in_step, thread_count
 
 CORE_CACHE = 1 << 18
 """A block above this many bytes is taken not to stay in a core's own cache."""
+
 
 @dataclass(frozen=True, eq=False)
 class Pattern:

@@ -65,7 +65,10 @@ class Row:
         if lanes == used:
             return address + f"{name} = load {kind}, ptr {name}.p, align {self.size}\n"
         call = self._intrinsic("masked.load", lanes, f"{kind} @%(name)s.p0(ptr, i32, <{lanes} x i1>, {kind})")
-        return address + f"{name} = call {kind} {call}.p0(ptr {name}.p, i32 {self.size}, {_mask(part)}, {kind} zeroinitializer)\n"
+        return (
+            address
+            + f"{name} = call {kind} {call}.p0(ptr {name}.p, i32 {self.size}, {_mask(part)}, {kind} zeroinitializer)\n"
+        )
 
     def store(self, value: str, base: str, part: Part) -> str:
         """``base[part] = value``."""

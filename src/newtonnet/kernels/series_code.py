@@ -80,14 +80,17 @@ def _start(row: Row, *, inner: bool) -> str:
     )
     code += "".join(outside.load(f"%weight{q}", "%weights", part) for q, part in enumerate(outside.parts))
     code += "%any = icmp slt i64 %lo, %hi\nbr i1 %any, label %row, label %exit\n"
-    code += f"row:\n%i = phi i64 [%lo, %entry], [%next, %row]\n{phis}%next = add i64 %i, 1\n%far = mul i64 %i, {row.width}\n"
+    code += f"row:\n%i = phi i64 [%lo, %entry], [%next, %row]\n{phis}%next = add i64 %i, 1\n"
+    code += f"%far = mul i64 %i, {row.width}\n"
     for block in ("now", "total", "against"):
         code += f"%{block}.row = getelementptr {row.kind}, ptr %{block}, i64 %far\n"
     for q, part in enumerate(row.parts):
         code += row.load(f"%x{q}", "%now.row", part) + row.multiply(f"%y{q}", f"%x{q}", f"%weight{q}", part[1])
         code += row.store(f"%y{q}", "%total.row", part)
         if inner:
-            code += row.load(f"%n{q}", "%against.row", part) + row.fused(f"%o{q}", f"%n{q}", f"%x{q}", f"%p{q}", part[1])
+            code += row.load(f"%n{q}", "%against.row", part) + row.fused(
+                f"%o{q}", f"%n{q}", f"%x{q}", f"%p{q}", part[1]
+            )
     return code + f"%go = icmp slt i64 %next, %hi\nbr i1 %go, label %row, label %exit\nexit:\n{end}ret void\n}}\n"
 
 

@@ -18,7 +18,6 @@ from newtonnet.kernels import Pattern
 
 from .noise import Noise
 
-
 FULL_LANES = 16
 """Columns that a dense product works on at once."""
 
@@ -122,6 +121,8 @@ class _SparseLinear(torch.autograd.Function):
 
 def transposed_product(features: FeatureMatrix, values: Tensor, gradient: Tensor) -> Tensor:
     """X' G for sparse X with these values: ``(n, P, d)`` to ``(F, P, d)``."""
+    if features.order is None or features.transpose is None:
+        raise TypeError("dense features have no transpose of their own")
     turned = values.index_select(0, features.order)
     if features.patterns is not None:
         return kernels.multiply(features.patterns[1], turned, gradient.contiguous())

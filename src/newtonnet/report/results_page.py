@@ -27,7 +27,7 @@ def results_page(shown: Sequence[Shown]) -> str:
         parts.append(f"## {one.claim.name}")
         parts.append(f"{one.claim.statement} ({one.claim.place}.)")
         if one.report is None:
-            parts.append(f"Nothing is stored yet; `newtonnet reproduce {one.claim.name} --profile paper` does the work.")
+            parts.append(f"Nothing is stored yet; `newtonnet reproduce {one.claim.name} --profile paper` does it.")
         elif one.report.page:
             page = f"[{one.report.page}.md]({one.report.page}.md)"
             parts += [*claim_sections(one.claim, one.report, brief=True), f"Tables and derivations: {page}."]

@@ -12,8 +12,8 @@ from newtonnet.nn import Population
 
 from .config import Config
 from .metrics import judge
-from .record import FREQUENCIES, Outcome, Record
 from .parts import Crowd
+from .record import FREQUENCIES, Outcome, Record
 from .run import CURVES, Run
 from .shape import predicted_homophily
 

@@ -64,7 +64,7 @@ class Crowd:
     def cut(self, sizes: Sequence[int]) -> None:
         """Make parts of these sizes, none of them started."""
         self.sizes = tuple(sizes)
-        self.members = torch.arange(len(self.configs)).split(list(sizes))
+        self.members = torch.split(torch.arange(len(self.configs)), list(sizes))
         self.runs: list[Run | None] = [None] * len(sizes)
         self.locks = [threading.Lock() for _ in sizes]
 
@@ -231,4 +231,3 @@ def member_bytes(model: Population, inputs: Inputs) -> tuple[int, int]:
     with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
         one(inputs, Noise(0, one.seeds, 1))
     return sum(kept.values()), sum(p.numel() * p.element_size() for p in one.parameters())
-

@@ -16,7 +16,7 @@ from newtonnet.nn import Inputs, Noise, Population
 from .adam import Adam
 from .config import Config
 from .metrics import cross_entropy, judge, make_targets
-from .shape import adjusted_pivot, band_masks, predicted_homophily, shape_penalty
+from .shape import Reals, adjusted_pivot, band_masks, band_pull, penalty_and_slope, predicted_homophily
 
 CURVES = ("loss", "train", "validation", "test", "homophily")
 """What a record's history holds beside the epoch."""
@@ -82,8 +82,8 @@ class Run:
         self.device = device
         self.inputs, self.pairs, self.degrees = shared.inputs, shared.pairs, shared.degrees
         self.all_targets = make_targets(graph, list(splits), device)
-        self.bands = band_masks(model.filter.points).to(device) if model.filter is not None else None
-        self.gammas = torch.tensor([config.gammas for config in configs], dtype=model.dtype, device=device).T
+        self.bands = band_masks(model.filter.points).numpy() if model.filter is not None else np.zeros((3, 0), np.bool_)
+        self.gammas = np.array([config.gammas for config in configs]).T
         ceilings = [float("inf") if config.ceiling is None else config.ceiling for config in configs]
         self.ceilings = torch.tensor(ceilings, dtype=model.dtype, device=device)
 
@@ -95,9 +95,10 @@ class Run:
         self.epochs = np.zeros(population, dtype=np.int64)
         self.failed = np.zeros(population, dtype=np.bool_)
         self.largest = np.zeros(population)
-        self.pivot = torch.full((population,), 1 / graph.classes, dtype=model.dtype, device=device)
-        self.homophily = self.pivot.clone()
+        self.pivot = np.full(population, 1 / graph.classes)
+        self.homophily = self.pivot.copy()
         self.curves: list[Tensor] = []
+        self.ahead: Tensor | None = None
         self.model, self.targets = model, self.all_targets
         self.adam = Adam(model, configs)
         self._stay(torch.arange(population, device=device), torch.arange(population, device=device))
@@ -131,8 +132,14 @@ class Run:
         noise = Noise(self.shared.run_seed, self.model.seeds, self.epoch)
         parameters = self.adam.parameters
         logits = self.model(self.inputs, noise) if self.ahead is None else self.ahead
-        loss = cross_entropy(logits, self.targets) + self._penalty()
-        gradients = torch.autograd.grad(loss.sum(), list(parameters.values()))
+        loss = cross_entropy(logits, self.targets)
+        outputs, slopes = [loss], [torch.ones_like(loss)]
+        penalty: Reals = np.zeros(1)
+        if self.steered and (amplitudes := self._amplitudes()) is not None:
+            here, pull = amplitudes.detach().cpu().numpy(), self.pull
+            penalty, slope = penalty_and_slope(here, self.bands, pull, squared=self.shared.squared)
+            outputs, slopes = [loss, amplitudes], [slopes[0], torch.from_numpy(slope).to(amplitudes)]
+        gradients = torch.autograd.grad(outputs, list(parameters.values()), slopes)
         self.adam.step(dict(zip(parameters, gradients, strict=True)))
         with torch.no_grad():
             for values in self.model.filter_parameters().values():
@@ -142,33 +149,25 @@ class Run:
                 sizes = np.abs(values.detach().cpu().numpy())
                 largest = sizes.max(axis=tuple(axis for axis in range(sizes.ndim) if axis != 1))
                 self.largest[self.places] = np.fmax(self.largest[self.places], largest)
-        return loss.detach()
+        return loss.detach() + torch.as_tensor(penalty, dtype=loss.dtype, device=loss.device)
 
     def _evaluate(self) -> Tensor:
         """Logits without dropout; a model that has none trains on them in the next epoch, so their graph is kept."""
         self.ahead = None
         if self.model.deterministic:
-            self.ahead = self.model(self.inputs)
-            return self.ahead.detach()
+            logits: Tensor = self.model(self.inputs)
+            self.ahead = logits
+            return logits.detach()
         with torch.no_grad():
-            return self.model(self.inputs)
+            evaluated: Tensor = self.model(self.inputs)
+        return evaluated
 
-    def _penalty(self) -> Tensor | float:
-        if self.model.filter is None or self.bands is None or not self.steered:
-            return 0.0
+    def _amplitudes(self) -> Tensor | None:
+        """What the penalty looks at: raw values, or the filter's amplitudes at its points."""
+        if self.model.filter is None:
+            return None
         parameters = self.model.filter_parameters()
-        if self.shared.penalises_raw:
-            values = parameters["values"]
-        else:
-            values = self.model.filter.amplitudes(parameters)
-        return shape_penalty(
-            values,
-            self.bands,
-            homophily=self.homophily[self.members],
-            pivot=self.pivot[self.members],
-            gammas=self.gammas[:, self.members],
-            squared=self.shared.squared,
-        )
+        return parameters["values"] if self.shared.penalises_raw else self.model.filter.amplitudes(parameters)
 
     def _learn_homophily(self, classes: Tensor) -> Tensor | None:
         """Refresh the h that steers the penalty when it is due; None where neither it nor the curves need it."""
@@ -177,11 +176,17 @@ class Run:
             return None
         homophily = predicted_homophily(self.pairs, classes)
         if due:
-            self.homophily[self.members] = homophily.to(self.homophily)
+            self.homophily[self.places] = homophily.cpu().numpy()
             if self.shared.pivot == "adjusted":
                 pivot = adjusted_pivot(self.degrees, classes, self.graph.classes)
-                self.pivot[self.members] = pivot.to(self.pivot)
+                self.pivot[self.places] = pivot.cpu().numpy()
+            self._steer()
         return homophily
+
+    def _steer(self) -> None:
+        """Let the penalty follow the homophily of those that train."""
+        excess = self.homophily[self.places] - self.pivot[self.places]
+        self.pull = band_pull(excess, self.gammas[:, self.places])
 
     def _keep_best(self, reached: NDArray[np.float64], sound: NDArray[np.bool_]) -> None:
         before = self.best_scores[1, self.places]
@@ -218,9 +223,10 @@ class Run:
         self.model = self.model.take(left)
         self.adam = self.adam.take(self.model, left)
         self.targets = self.targets.take(left)
-        self.steered = bool(self.gammas[:, members].any())
+        self.steered = bool(self.gammas[:, self.places].any())
         self.bounded = bool(self.ceilings[members].isfinite().any())
-        self.ahead: Tensor | None = None
+        self.ahead = None
+        self._steer()
 
     def report(self) -> Progress:
         """How far the run is."""
@@ -253,8 +259,8 @@ class Run:
         self.adam.steps = int(state["steps"])
         self.curves = list(state["curves"])
         for name in KEPT:
-            tensor = isinstance(getattr(self, name), Tensor)
-            setattr(self, name, state[name].to(self.device) if tensor else state[name].numpy())
+            setattr(self, name, state[name].numpy())
+        self._steer()
         self.model.put({name: state[f"model.{name}"] for name in self.best})
         for name in self.best:
             self.best[name].copy_(state[f"best.{name}"])

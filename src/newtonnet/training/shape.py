@@ -4,11 +4,14 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from newtonnet import kernels
 from newtonnet.graphs import BANDS
+
+Reals = NDArray[np.floating[Any]]
 
 
 def band_masks(points: Tensor) -> Tensor:
@@ -50,34 +53,48 @@ def shape_penalty(
     >>> shape_penalty(t, torch.eye(3).bool(), homophily=h, pivot=torch.tensor(0.5), gammas=torch.ones(3, 1))
     tensor([0.2500])
     """
-    penalty: Tensor = _Penalty.apply(values, bands, homophily - pivot, gammas, squared)  # type: ignore[no-untyped-call]
+    pull = band_pull((homophily - pivot).cpu().numpy(), gammas.cpu().numpy())
+    penalty: Tensor = _Penalty.apply(values, bands.cpu().numpy(), pull, squared)  # type: ignore[no-untyped-call]
     return penalty
 
 
+def band_pull(excess: Reals, gammas: Reals) -> Reals:
+    """What multiplies the norms of the three bands, ``(3, P)``, from h minus its pivot ``(P,)`` and the gammas."""
+    pull: Reals = gammas * np.stack([-excess, np.abs(excess), excess])
+    return pull
+
+
+def penalty_and_slope(values: Reals, bands: NDArray[np.bool_], pull: Reals, *, squared: bool) -> tuple[Reals, Reals]:
+    """The penalty ``(P,)`` and its slope at the values ``(Q, P)`` or ``(Q, P, d)``, as plain arrays.
+
+    So few numbers are not worth an autograd graph, which takes longer than the sparse products on a small graph.
+    """
+    wide = values.reshape(*values.shape[:2], -1)
+    inside = bands.astype(wide.dtype)
+    force = (pull / wide.shape[2]).astype(wide.dtype)[..., None]
+    size = np.tensordot(inside, wide**2, 1)
+    if squared:
+        slope = np.broadcast_to(2 * force, size.shape)
+    else:
+        # The norm's slope at zero is infinite; its subgradient 0 is taken, as torch.linalg.vector_norm does.
+        size = np.sqrt(size)
+        slope = np.divide(force, size, out=np.zeros_like(size), where=size > 0)
+    return (force * size).sum(axis=(0, 2)), (np.tensordot(inside.T, slope, 1) * wide).reshape(values.shape)
+
+
 class _Penalty(torch.autograd.Function):
-    """The bands' norms times their pull, and the slope of that, in numpy: so few numbers are not worth a graph."""
+    """The penalty for whoever wants it in a graph."""
 
     @staticmethod
-    def forward(ctx: Any, values: Tensor, bands: Tensor, excess: Tensor, gammas: Tensor, squared: bool) -> Tensor:
-        wide = values.detach().cpu().numpy().reshape(*values.shape[:2], -1)
-        inside = bands.cpu().numpy().astype(wide.dtype)
-        over = excess.cpu().numpy()
-        pull = gammas.cpu().numpy() * np.stack([-over, np.abs(over), over])
-        force = pull[..., None] / wide.shape[2]
-        size = np.tensordot(inside, wide**2, 1)
-        if squared:
-            slope = np.broadcast_to(2 * force, size.shape)
-        else:
-            # The norm's slope at zero is infinite; its subgradient 0 is taken, as torch.linalg.vector_norm does.
-            size = np.sqrt(size)
-            slope = np.divide(force, size, out=np.zeros_like(size), where=size > 0)
-        ctx.slope = torch.from_numpy(np.tensordot(inside.T, slope, 1) * wide).to(values).view_as(values)
-        return torch.from_numpy((force * size).sum(axis=(0, 2))).to(values)
+    def forward(ctx: Any, values: Tensor, bands: NDArray[np.bool_], pull: Reals, squared: bool) -> Tensor:
+        penalty, slope = penalty_and_slope(values.detach().cpu().numpy(), bands, pull, squared=squared)
+        ctx.slope = torch.from_numpy(slope).to(values)
+        return torch.from_numpy(penalty).to(values)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None, None]:
-        return ctx.slope * (gradient if ctx.slope.ndim == 2 else gradient[:, None]), None, None, None, None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
+        return ctx.slope * (gradient if ctx.slope.ndim == 2 else gradient[:, None]), None, None, None
 
 
 def adjusted_pivot(degrees: Tensor, classes: Tensor, count: int) -> Tensor:
@@ -117,7 +134,12 @@ def predicted_homophily(pairs: Tensor, classes: Tensor) -> Tensor:
     """
     if pairs.shape[1] == 0:
         return torch.zeros(classes.shape[1], dtype=torch.float64, device=classes.device)
-    if pairs.dtype == torch.int32 and classes.dtype == torch.int16 and kernels.available() and pairs.device.type == "cpu":
+    if (
+        pairs.dtype == torch.int32
+        and classes.dtype == torch.int16
+        and kernels.available()
+        and pairs.device.type == "cpu"
+    ):
         return kernels.agreeing(pairs, classes.contiguous()).double() / pairs.shape[1]
     same = classes[pairs[0]] == classes[pairs[1]]
     return same.sum(dim=0).double() / pairs.shape[1]

@@ -1,0 +1,203 @@
+import json
+
+import pytest
+
+from newtonnet.cli.app import app, run
+from newtonnet.experiments.ablation import ABLATION, WITHOUT
+from newtonnet.experiments.claim import Request, load_lines, wanted_cells
+from newtonnet.experiments.claims import CLAIMS
+from newtonnet.experiments.cost import COST
+from newtonnet.experiments.filters import FILTERS
+from newtonnet.experiments.learned_homophily import LEARNED_HOMOPHILY
+from newtonnet.experiments.results import append_line
+from newtonnet.experiments.sensitivity import DEGREES, POINTS, SENSITIVITY, STRENGTHS
+from newtonnet.experiments.weak_supervision import METHODS, PLAIN, WEAK_SUPERVISION
+from newtonnet.search import make_study, propose
+from newtonnet.training import FREQUENCIES
+
+SEARCHED = [name for name, claim in CLAIMS.items() if claim.cells is not None]
+
+
+def shown(claim, results):
+    return claim.summarise(load_lines(claim, results))
+
+
+@pytest.mark.parametrize("name", [*SEARCHED, "cost"])
+def test_a_claim_with_nothing_stored_says_so(name, tmp_path):
+    (finding, *_) = shown(CLAIMS[name], tmp_path).findings
+    assert finding.ours == "nothing stored"
+    assert finding.verdict == "not measured yet"
+
+
+@pytest.mark.parametrize("name", SEARCHED)
+@pytest.mark.parametrize("flag", ["--json", "--no-run"])
+def test_nothing_is_trained_where_only_stored_results_are_asked_for(name, flag, tmp_path, capsys, no_training):
+    results = tmp_path / "results"
+    assert run(app, ["reproduce", name, flag, "--results", str(results)]) == 0
+    out = capsys.readouterr().out
+    if flag == "--json":
+        json.loads(out.splitlines()[-1])
+    assert not results.exists()
+
+
+def test_ablation_compares_equally_many_trials_and_finds_a_clear_gain(store, scores, tmp_path):
+    for dataset in ("cora", "chameleon"):
+        gain = 0.0 if dataset == "cora" else 0.05
+        store(dataset, "newtonnet", [(0.8, scores(0.7 + gain)), (0.9, scores(0.9))])
+        store(dataset, "newtonnet", [(0.8, tuple(reversed(scores(0.7))))], label=WITHOUT, fixed={"gammas": [0, 0, 0]})
+    report = shown(ABLATION, tmp_path / "results")
+    rows = {row[0]: row for row in report.tables[0].rows}
+    assert rows["chameleon"][1:3] == ("75.00 ± 1.00", "70.00 ± 1.00")  # the second trial of one arm does not count
+    helps, more = report.findings
+    assert "chameleon +5.00 [" in helps.ours
+    assert helps.verdict == "holds in part"
+    assert more.verdict == "holds"
+
+
+def test_the_arm_without_regularisation_varies_everything_but_the_gammas(tmp_path):
+    with_, without = wanted_cells(ABLATION, Request("paper", {"datasets": ["cora"]}), tmp_path)
+    assert with_.trials == without.trials == 40
+    assert without.fixed == {"gammas": [0.0, 0.0, 0.0]}
+    assert without.name == "newtonnet-unregularised"
+
+
+def test_weak_supervision_draws_every_ratio_and_judges_each_place(store, scores, tmp_path):
+    for tenth in (1, 6):
+        for method in METHODS:
+            best = 0.6 if method == "newtonnet" else 0.5
+            label = "selected-gammas0" if method == PLAIN else "selected"
+            model = "newtonnet" if method == PLAIN else method
+            protocol = f"weak-0.{tenth}"
+            store("chameleon", model, [(0.5, scores(best))], label=label, protocol=protocol, source="published")
+    report = shown(WEAK_SUPERVISION, tmp_path / "results")
+    leads, helps = report.findings
+    assert leads.ours == "first by mean at 2 of 2 places; nowhere significantly behind"
+    assert leads.verdict == "holds"
+    assert "chameleon at 0.1 +10.00" in helps.ours
+    (panel,) = report.figures[0].panels
+    assert len(panel.series) == len(METHODS)
+    assert panel.series[0].x == (0.1, 0.6)
+    assert report.tables[0].rows[0][-1] == "published"
+
+
+def test_weak_supervision_repeats_the_selected_settings(store, scores, tmp_path):
+    store("chameleon", "newtonnet", [(0.5, scores(0.6))], settings=[{"dropout": 0.3, "gammas": [1.0, 3.0, 5.0]}])
+    cells = wanted_cells(WEAK_SUPERVISION, Request("paper", {"datasets": ["chameleon"]}), tmp_path / "results")
+    assert len(cells) == 6 * len(METHODS)
+    assert all(cell.wanted == 1 for cell in cells)
+    ours = next(cell for cell in cells if cell.name == "newtonnet-selected-weak-0.1")
+    assert (ours.source, ours.fixed) == ("searched", {"dropout": 0.3, "gammas": [1.0, 3.0, 5.0]})
+    plain = next(cell for cell in cells if cell.name == "newtonnet-selected-gammas0-weak-0.1")
+    assert plain.fixed == {"dropout": 0.3, "gammas": [0.0, 0.0, 0.0]}
+    assert next(cell for cell in cells if cell.model == "gcn").source == "default"
+
+
+def test_filters_are_averaged_and_their_bands_weighed(store, scores, tmp_path):
+    low = tuple(float(x < 0.6) for x in FREQUENCIES)
+    high = tuple(float(x > 1.4) for x in FREQUENCIES)
+    store("cora", "newtonnet", [(0.5, scores(0.9))], response=(low,) * 10)
+    store("chameleon", "newtonnet", [(0.5, scores(0.7))], response=(tuple(3 * y for y in high),) * 10)
+    store("chameleon", "bernnet", [(0.5, scores(0.7))], response=(low,) * 5 + (high,) * 5)
+    report = shown(FILTERS, tmp_path / "results")
+    assert [finding.verdict for finding in report.findings] == ["holds", "holds"]
+    chameleon = next(panel for panel in report.figures[0].panels if panel.title == "chameleon")
+    ours, bernnet = chameleon.series
+    assert ours.y == high  # scaled to a largest magnitude of 1
+    assert set(bernnet.spread) == {0.0, 0.5}
+    assert report.tables[0].rows[0][2:5] == (1.0, 0.0, 0.0)
+
+
+def test_learned_homophily_stands_beside_the_true_one(store, scores, tmp_path):
+    store("cora", "newtonnet", [(0.5, scores(0.9))], homophily=(0.82,) * 5 + (0.84,) * 5)
+    store("texas", "newtonnet", [(0.5, scores(0.9))], homophily=(0.3,) * 10)
+    for name, true in (("cora", 0.81), ("texas", 0.06)):
+        append_line(tmp_path / "results/homophily/lines.jsonl", {"key": {"dataset": name}, "version": 1, "true": true})
+    report = shown(LEARNED_HOMOPHILY, tmp_path / "results")
+    assert report.tables[0].rows[0][:5] == ("cora", "0.830 ± 0.010", 0.81, 0.83, 0.81)
+    assert report.findings[0].ours == "on 1 of 2 graphs; not on texas"
+
+
+def test_sensitivity_sees_that_chebyshev_points_remove_the_decline(store, scores, tmp_path):
+    grid = [(degree, kind) for degree in DEGREES for kind in POINTS]
+    drop = {"equispaced": 0.1, "chebyshev": 0.0}
+    tests = [(0.5, scores(0.8 - (drop[kind] if degree == 14 else 0))) for degree, kind in grid]
+    settings = [{"degree": degree, "points": kind} for degree, kind in grid]
+    settings[2] = {}  # the defaults themselves: K = 5, equispaced
+    store("cora", "newtonnet", tests, settings=settings, label="vary-degree", source="published")
+    store(
+        "citeseer",
+        "newtonnet",
+        [(0.5, scores(0.7 + 0.01 * i)) for i in range(6)],
+        settings=[{"gammas": [strength, 1.0, 1.0]} for strength in STRENGTHS],
+        label="vary-gamma1",
+    )
+    report = shown(SENSITIVITY, tmp_path / "results")
+    decline, gammas = report.findings
+    assert decline.verdict == "holds"
+    assert "equispaced: 10.00 [10.00, 10.00] lost" in decline.ours
+    assert gammas.verdict == "not measured yet"
+    (panel,) = report.figures[1].panels
+    assert panel.series[0].x == (2.0, 5.0, 8.0, 11.0, 14.0)
+    assert panel.series[0].y[-1] == pytest.approx(70.0)
+    gamma1 = report.figures[0].panels[0].series[0]
+    assert gamma1.x == (0.0, 1.0, 2.0, 3.0, 4.0, 5.0)
+    assert gamma1.y[-1] == pytest.approx(75.0)
+
+
+def test_sensitivity_varies_one_thing_around_the_published_setting(tmp_path):
+    cells = wanted_cells(SENSITIVITY, Request("paper", {"datasets": ["chameleon"]}), tmp_path)
+    assert [(cell.label, cell.wanted) for cell in cells] == [
+        ("vary-gamma1", 6),
+        ("vary-gamma2", 6),
+        ("vary-gamma3", 6),
+        ("vary-degree", 10),
+    ]
+    assert "gamma1" not in cells[0].fixed
+    assert (cells[0].fixed["gamma2"], cells[0].fixed["gamma3"]) == (5, 0)
+    assert cells[0].source == "published"
+
+
+def test_cells_of_fixed_settings_are_studies_of_exactly_their_grid(monkeypatch, tmp_path):
+    monkeypatch.setattr(
+        "newtonnet.experiments.cells.make_study", lambda dataset, model, **how: make_study("digits", model, **how)
+    )
+    cells = wanted_cells(SENSITIVITY, Request("paper", {"datasets": ["chameleon"]}), tmp_path)
+    study = cells[0].make()
+    assert study.space == {"gamma1": STRENGTHS}
+    assert study.base().config.gammas == (1.0, 5.0, 0.0)
+    assert [source for source, _ in study.first] == ["published"]
+    proposals = propose(study, [], 0)
+    tried = sorted(study.setting(proposal.setting).config.gammas for proposal in proposals)
+    assert tried == [(strength, 5.0, 0.0) for strength in STRENGTHS]
+    degrees = cells[3].make()
+    assert len(propose(degrees, [], 0)) == 8
+    assert degrees.base().config.gammas == (3.0, 5.0, 0.0)
+    weak = wanted_cells(WEAK_SUPERVISION, Request("paper", {"datasets": ["chameleon"]}), tmp_path)[0].make()
+    assert weak.space == {}
+    assert [proposal.setting for proposal in propose(weak, [], 0)] == [{}]
+    assert weak.first == (("published", {}),)
+    assert weak.base().config.gammas == (3.0, 5.0, 0.0)
+
+
+def test_cost_puts_published_ratios_beside_ours(tmp_path):
+    result = {
+        "profile": "quick",
+        "machine": {"cpu": "a machine", "threads": 2},
+        "rivals": {"chameleon": {"newtonnet/chebnetii@5": 1.1, "bernnet/newtonnet@10": 0.9}},
+        "rivals_ratio": {"newtonnet/chebnetii@5": 1.1, "bernnet/newtonnet@10": 0.9},
+        "epochs": {"chameleon": {"newtonnet": {"ms": 3.0, "degree": 5, "ratio": 1.0}}},
+        "methods_mb": {"chameleon": {"newtonnet": 40.0}},
+        "growth_exponent": {"edges": 0.99},
+    }
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench/quick.json").write_text(json.dumps(result))
+    report = shown(COST, tmp_path)
+    ratios = report.tables[0].rows
+    assert ratios[1] == ("bernnet/newtonnet@10", 0.9, 0.9, 1.66, 1.6, 1.97, 1.41)
+    times = {row[:2]: row for row in report.tables[1].rows}
+    assert times["NewtonNet", 5][2:4] == (3.0, 6.6135)
+    assert times["NewtonNet", 10][2] is None
+    assert [finding.verdict for finding in report.findings] == ["holds", "does not hold", "holds"]
+    full = {**result, "profile": "full"}
+    (tmp_path / "bench/full.json").write_text(json.dumps(full))
+    assert shown(COST, tmp_path).data["profile"] == "full"

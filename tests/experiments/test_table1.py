@@ -1,0 +1,130 @@
+import json
+import math
+
+import pytest
+
+from newtonnet.cli.app import app, run
+from newtonnet.experiments.beyond import BEYOND
+from newtonnet.experiments.cells import Cell, chosen_setting, missing, plan, read_stored
+from newtonnet.experiments.claim import Request, load_lines, wanted_cells
+from newtonnet.experiments.scores import score, split_ratio
+from newtonnet.experiments.table1 import TABLE1, falls_short
+
+T9 = 2.2621571627409915
+
+
+def test_json_holds_the_selected_scores_in_percent_and_nothing_else(store, scores, tmp_path, capsys, no_training):
+    store("texas", "newtonnet", [(0.8, scores(0.7)), (0.9, scores(0.85))])
+    store("texas", "gcn", [(0.6, scores(0.55, step=0.02))])
+    assert run(app, ["reproduce", "table1", "--json", "--results", str(tmp_path / "results")]) == 0
+    out = capsys.readouterr().out.splitlines()
+    table = json.loads(out[-1])
+    assert len(out) == 1
+    assert set(table) == {"texas"}
+    assert set(table["texas"]) == {"newtonnet", "gcn"}
+    cell = table["texas"]["newtonnet"]
+    assert set(cell) == {"mean", "std", "ci", "paper", "nested"}
+    assert cell["mean"] == pytest.approx(85.0)
+    assert cell["std"] == pytest.approx(1.0)
+    assert cell["paper"] == 87.11
+    assert cell["nested"] == pytest.approx(85.0)
+    reach = T9 * math.sqrt((1 / 10 + 38 / 109) * 10 / 9)
+    assert cell["ci"] == pytest.approx([85 - reach, 85 + reach], abs=1e-3)
+
+
+def test_nested_takes_each_splits_own_setting(store, scores, tmp_path):
+    first, second = (0.9,) * 5 + (0.5,) * 5, (0.6,) * 10
+    store("cora", "mlp", [(first, (0.7,) * 10), (second, (0.8,) * 10)])
+    stored = read_stored(tmp_path / "results", "cora", "mlp")
+    assert score(stored, "paper").mean == pytest.approx(70.0)
+    assert score(stored, "nested").mean == pytest.approx(75.0)
+
+
+def test_the_report_tests_every_method_against_newtonnet_and_lists_what_falls_short(store, scores, tmp_path):
+    store("texas", "newtonnet", [(0.9, scores(0.60))])
+    store("texas", "gcn", [(0.9, scores(0.59))])  # one point less on every split: certain
+    store("texas", "mlp", [(0.9, tuple(reversed(scores(0.60))))])
+    report = TABLE1.summarise(load_lines(TABLE1, tmp_path / "results"))
+    reaches, leads = report.findings
+    assert "falls short on 1 of 1 graphs: texas" in reaches.ours
+    assert reaches.verdict == "does not hold"
+    assert "significantly better in 1, significantly worse in 0" in leads.ours
+    texas = next(table for table in report.tables if table.title == "texas")
+    row = {row[0]: row for row in texas.rows}
+    assert row["GCN"][5] == "+1.00 [+1.00, +1.00]"
+    assert row["GCN"][6] == "0.000"
+    assert row["MLP"][6] == "1.000"
+    assert row["NewtonNet"][5:8] == (None, None, None)
+    assert "10 splits; 1 settings tried" in texas.notes[0]
+    assert "reproduce table1 --profile paper --datasets texas" in texas.notes[1]
+
+
+def test_graphs_without_data_keep_their_rows_and_name_the_command(store, scores, tmp_path):
+    store("cora", "newtonnet", [(0.9, scores(0.9))])
+    report = TABLE1.summarise(load_lines(TABLE1, tmp_path / "results"))
+    rows = {row[0]: row for row in report.headline.rows}
+    assert rows["penn94 (data not at hand)"][-1] == "– (84.56)"
+    assert rows["cora"][-1] == "90.00 ± 1.0 (89.39)"
+    assert any("--datasets twitch-gamer" in note for note in report.headline.notes)
+
+
+@pytest.mark.parametrize(("high", "short"), [(86.49, True), (86.51, False)])
+def test_falling_short_is_below_half_a_standard_deviation_under_the_papers_mean(store, scores, high, short, tmp_path):
+    store("texas", "newtonnet", [(0.9, scores(0.8))])
+    ours = score(read_stored(tmp_path / "results", "texas", "newtonnet"))
+    shifted = type(ours)(ours.test, ours.mean, ours.std, ours.low, high)
+    assert falls_short(shifted, (87.0, 1.0)) is short
+
+
+def test_the_plan_names_what_is_missing_and_how_long_it_takes(store, scores, tmp_path):
+    results = store("cora", "mlp", [(0.9, scores(0.9))] * 4)
+    cells = [Cell("cora", "mlp", 40), Cell("cora", "gcn", 4), Cell("cora", "mlp", 3)]
+    assert [(cell.model, count) for cell, count in missing(cells, results)] == [("mlp", 32), ("gcn", 4)]
+    lines = plan(cells, results)
+    assert lines[0] == "mlp on cora: 32 of 36 settings to try, about 0.32 h of one core"
+    assert lines[1] == "gcn on cora: 4 of 4 settings to try"
+    assert lines[2].startswith("2 cells: about 0.32 h of one core for 1, 1 of unknown length")
+    weak = Cell("cora", "mlp", 1, "selected", "weak-0.1", space={}, source="default")
+    assert plan([weak], results)[0] == "mlp-selected-weak-0.1 on cora: 1 of 1 settings to try, about 0.01 h of one core"
+
+
+def test_the_papers_profile_asks_for_forty_settings_of_the_small_and_twelve_of_the_large(tmp_path):
+    request = Request("paper", {"datasets": ["cora", "pubmed"]})
+    cells = wanted_cells(TABLE1, request, tmp_path)
+    assert {(cell.dataset, cell.trials) for cell in cells} == {("cora", 40), ("pubmed", 12)}
+    assert len(cells) == 22
+    filtered = wanted_cells(BEYOND, Request("paper", {"datasets": ["chameleon-filtered"]}), tmp_path)
+    assert {(cell.protocol, cell.trials) for cell in filtered} == {("fixed", 12)}
+    with pytest.raises(ValueError, match="'actor' is none of the graphs here"):
+        wanted_cells(TABLE1, Request("paper", {"datasets": ["actor"]}), tmp_path)
+
+
+def test_beyond_reads_the_published_splits_of_the_filtered_graphs(store, scores, tmp_path):
+    store("chameleon-filtered", "newtonnet", [(0.9, scores(0.4))], protocol="fixed")
+    store("chameleon-filtered", "gcn", [(0.9, scores(0.45))], protocol="fixed")
+    report = BEYOND.summarise(load_lines(BEYOND, tmp_path / "results"))
+    assert report.data["chameleon-filtered"]["gcn"]["paper"] is None
+    assert report.findings[0].verdict == "does not hold"
+    assert "GCN on chameleon-filtered" in report.findings[0].ours
+
+
+@pytest.mark.parametrize(
+    ("dataset", "protocol", "ratio"),
+    [
+        ("cora", "random", 543 / 1624),
+        ("chameleon", "weak-0.1", 456 / 227),
+        ("chameleon-filtered", "fixed", 0.2 / 0.48),
+        ("minesweeper", "fixed", 0.5),
+        ("nowhere", "random", 1 / 3),
+    ],
+)
+def test_the_ratio_of_test_to_training_nodes_is_the_splits_own(dataset, protocol, ratio):
+    assert split_ratio(dataset, protocol) == pytest.approx(ratio)
+
+
+def test_the_chosen_setting_is_the_searched_one_where_there_is_one(store, scores, tmp_path):
+    results = tmp_path / "results"
+    assert chosen_setting(results, "cora", "newtonnet")[0] == "published"
+    assert chosen_setting(results, "cora", "gcn") == ("default", {})
+    store("cora", "gcn", [(0.5, scores(0.9)), (0.6, scores(0.8))], settings=[{}, {"dropout": 0.3}])
+    assert chosen_setting(results, "cora", "gcn") == ("searched", {"dropout": 0.3})

@@ -1,0 +1,44 @@
+from newtonnet.experiments.claim import Claim
+from newtonnet.experiments.exhibit import Figure, Finding, Report, Table
+from newtonnet.report import Shown, fill_results, results_page
+
+TABLE = Table("Numbers", ("name", "value"), (("a", 1.5),), ("A note.", "Another."))
+REPORT = Report(
+    (Finding("they grow", "yes", "yes", "holds"),), (TABLE,), (Figure("shape", "A caption.", ()),), headline=TABLE
+)
+
+
+def claim(name):
+    return Claim(name, "Squares grow.", "Section 9", units=lambda request: [], summarise=lambda lines: REPORT)
+
+
+def test_the_page_holds_every_claim_and_one_line_for_what_is_not_stored():
+    page = results_page([Shown(claim("squares"), REPORT), Shown(claim("cubes"), None)])
+    squares, cubes = page.split("## cubes")
+    for part in (
+        "## squares",
+        "| they grow | yes | yes | holds |",
+        "| a | 1.5 |",
+        "A note.\n\nAnother.",
+        "figures/squares-shape.svg",
+    ):
+        assert part in squares
+    assert "Nothing is stored yet; `newtonnet reproduce cubes --profile paper` does it." in cubes
+    assert "`newtonnet reproduce all --no-run --out docs`" in page
+
+
+def test_a_claim_with_a_page_of_its_own_is_told_in_brief():
+    report = Report(REPORT.findings, REPORT.tables, page="squares")
+    page = results_page([Shown(claim("squares"), report)])
+    assert "they grow" in page
+    assert "Numbers" not in page
+    assert "[squares.md](squares.md)" in page
+
+
+def test_marked_places_are_filled_and_others_kept():
+    text = "x\n<!-- results squares -->\nold\n<!-- end -->\ny\n<!-- results cubes -->\nkept\n<!-- end -->\n"
+    new = fill_results(text, [Shown(claim("squares"), REPORT), Shown(claim("cubes"), None)])
+    assert "old" not in new
+    assert "<!-- results squares -->\n\n| name | value |" in new
+    assert new.endswith("y\n<!-- results cubes -->\nkept\n<!-- end -->\n")
+    assert fill_results(new, [Shown(claim("squares"), REPORT)]) == new
