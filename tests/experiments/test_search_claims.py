@@ -124,6 +124,7 @@ def test_sensitivity_sees_that_chebyshev_points_remove_the_decline(store, scores
     settings = [{"degree": degree, "points": kind} for degree, kind in grid]
     settings[2] = {}  # the defaults themselves: K = 5, equispaced
     store("cora", "newtonnet", tests, settings=settings, label="vary-degree", source="published")
+    assert len(shown(SENSITIVITY, tmp_path / "results").tables) == 1  # the degrees alone
     store(
         "citeseer",
         "newtonnet",
@@ -134,7 +135,7 @@ def test_sensitivity_sees_that_chebyshev_points_remove_the_decline(store, scores
     report = shown(SENSITIVITY, tmp_path / "results")
     decline, gammas = report.findings
     assert decline.verdict == "holds"
-    assert "equispaced: 10.00 [10.00, 10.00] lost" in decline.ours
+    assert "equispaced 10.00 [10.00, 10.00], Chebyshev 0.00 [0.00, 0.00]" in decline.ours
     assert gammas.verdict == "not measured yet"
     (panel,) = report.figures[1].panels
     assert panel.series[0].x == (2.0, 5.0, 8.0, 11.0, 14.0)

@@ -100,9 +100,11 @@ def how_made(stored: Sequence[Stored]) -> str:
     tried = _span([len(one.trials) for one in stored])
     epochs = _span([int(one.study["max_epochs"]) for one in stored])
     patience = ", ".join(dict.fromkeys(str(one.study["patience"]) for one in stored))
+    numerics = ", ".join(dict.fromkeys(str(one.study["numerics"]) for one in stored))
     return (
         f"Protocol {' and '.join(protocols)}; {splits} splits; {tried} settings tried for each cell; at most {epochs} "
-        f"epochs, patience {patience}; test score at the best validation epoch, mean ± std (ddof 0) over splits."
+        f"epochs, patience {patience}; numerics {numerics}; test score at the best validation epoch, mean ± std "
+        "(ddof 0) over splits."
     )
 
 

@@ -86,7 +86,7 @@ class Graph:
         digest = hashlib.sha256()
         for array in (*_arrays(self.features), *_arrays(self.adjacency), self.labels):
             digest.update(str((array.dtype.str, array.shape)).encode())
-            digest.update(memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
+            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
         return digest.hexdigest()[:16]
 
     def __repr__(self) -> str:

@@ -33,7 +33,8 @@ def results_page(shown: Sequence[Shown]) -> str:
             parts += [*claim_sections(one.claim, one.report, brief=True), f"Tables and derivations: {page}."]
         else:
             parts += claim_sections(one.claim, one.report)
-            parts.append(f"Made by `newtonnet reproduce {one.claim.name}`.")
+            if not any("Command: " in note for table in one.report.tables for note in table.notes):
+                parts.append(f"Command: `newtonnet reproduce {one.claim.name} --profile paper`")
     return "\n\n".join(parts) + "\n"
 
 
