@@ -9,7 +9,7 @@ def test_a_larger_training_is_weighed_in_a_process_of_its_own(tmp_path, tiny_siz
     # 30000 nodes, 64 hidden units: one block of activations alone has 7.7 MB.
     large = sized_graph(Size("large", nodes=30_000, edges=60_000, largest=200, skew=0.5))
     peaks = weigh([Weighing(small, epochs=1), Weighing(store(large, tmp_path, name="large"), epochs=1)])
-    assert 0 < peaks[0] < 150
+    assert 0 < peaks[0] < 400
     assert peaks[1] > peaks[0] + 7.7
 
 

@@ -106,9 +106,11 @@ def test_judgement_equals_numpy(dtype, rng):
         assert counts[part, [0, 3]].tolist() == (inside & (expected == labels[:, None])).sum(dim=0).tolist()
 
 
-def test_agreeing_pairs_are_counted(rng):
-    pairs = torch.tensor(rng.integers(0, 20, (2, 300)), dtype=torch.int32)
-    classes = torch.tensor(rng.integers(0, 3, (20, 3)), dtype=torch.int16)
+@pytest.mark.parametrize("count", [1, 3, 4, 301])
+@pytest.mark.parametrize("members", [1, 3])
+def test_agreeing_pairs_are_counted(count, members, rng):
+    pairs = torch.tensor(rng.integers(0, 20, (2, count)), dtype=torch.int32)
+    classes = torch.tensor(rng.integers(0, 3, (20, members)), dtype=torch.int16)
     expected = (classes[pairs[0].long()] == classes[pairs[1].long()]).sum(dim=0)
     assert torch.equal(kernels.agreeing(pairs, classes), expected)
 

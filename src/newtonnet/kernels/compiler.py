@@ -99,10 +99,10 @@ def judge_kernel(dtype: torch.dtype) -> Callable[..., None]:
 
 
 @functools.cache
-def agree_kernel() -> Callable[..., None]:
+def agree_kernel(*, alone: bool) -> Callable[..., None]:
     """``agree`` of :mod:`.agree_code`."""
     p, i = _POINTER, _NUMBER
-    return _compile(agree_code(), "agree", [p, p, p, p, i, i])
+    return _compile(agree_code(alone=alone), "agree", [p, p, p, p, i, i])
 
 
 def _row(width: int, dtype: torch.dtype) -> Row:

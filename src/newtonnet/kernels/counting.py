@@ -31,5 +31,5 @@ def agreeing(pairs: Tensor, classes: Tensor) -> Tensor:
     """How many pairs ``(2, E)``, int32, have equal classes ``(n, P)``, int16, for each member; both contiguous."""
     counts = torch.zeros(classes.shape[1], dtype=torch.int64)
     addresses = (pairs[0].data_ptr(), pairs[1].data_ptr(), classes.data_ptr(), counts.data_ptr())
-    agree_kernel()(*addresses, pairs.shape[1], classes.shape[1])
+    agree_kernel(alone=classes.shape[1] == 1)(*addresses, pairs.shape[1], classes.shape[1])
     return counts
