@@ -1,6 +1,6 @@
 """Graphs: the data structure, its builders, normalised operators, the propagation kernel, spectrum and homophily."""
 
-from .builders import from_edges, from_networkx, from_pyg, from_scipy
+from .builders import as_graph, from_edges, from_networkx, from_pyg, from_scipy
 from .density import Density, spectral_density
 from .graph import Features, Graph, check_trainable, compact
 from .homophily import Homophily, homophily
@@ -15,6 +15,7 @@ __all__ = [
     "Graph",
     "Homophily",
     "Operator",
+    "as_graph",
     "band_projectors",
     "chebyshev_moments",
     "check_trainable",

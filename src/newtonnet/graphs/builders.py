@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +14,31 @@ from .graph import Features, Graph, check_weights, compact
 if TYPE_CHECKING:  # both are slow to import, and whoever passes one has imported it already
     import networkx as nx
     from torch_geometric.data import Data
+
+
+def as_graph(data: Any) -> Graph:
+    """A graph from whatever people have.
+
+    Args:
+        data: a :class:`Graph` itself, PyTorch Geometric's ``Data``, a networkx graph, or a pair of a scipy adjacency
+            matrix and features.
+
+    >>> as_graph((sp.csr_array([[0, 1], [1, 0]]), [[1.0], [2.0]])).edges
+    1
+    """
+    if isinstance(data, Graph):
+        return data
+    if isinstance(data, tuple) and len(data) == 2 and sp.issparse(data[0]):
+        return from_scipy(*data)
+    kinds = {kind.__module__.split(".")[0] for kind in type(data).__mro__}
+    if "networkx" in kinds:
+        return from_networkx(data)
+    if "torch_geometric" in kinds and hasattr(data, "edge_index"):
+        return from_pyg(data)
+    raise TypeError(
+        "expected a newtonnet Graph, PyTorch Geometric Data, a networkx graph, or a pair (scipy adjacency, features), "
+        f"got {type(data).__name__}"
+    )
 
 
 def from_edges(

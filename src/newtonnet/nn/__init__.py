@@ -2,6 +2,7 @@
 
 from .branch import Branch
 from .glognn import GloGNN, GloGNNOptions
+from .inputs import check_same_graph
 from .layers import FeatureMatrix, Inputs, feature_matrix
 from .linkx import Linkx, LinkxOptions
 from .mixhop import MixHop, MixHopOptions
@@ -40,6 +41,7 @@ __all__ = [
     "TunedGCNOptions",
     "build",
     "check_condition",
+    "check_same_graph",
     "feature_matrix",
     "find_model",
 ]

@@ -68,12 +68,12 @@ def fingerprint(graph: Graph) -> tuple[int, str]:
     return graph.nodes, hashlib.sha256(degrees.tobytes()).hexdigest()[:16]
 
 
-def check_same_graph(graph: Graph, known: tuple[int, str], *, model: str) -> None:
-    """Refuse another graph than the one that a model with weights for every node was built for.
+def check_same_graph(graph: Graph, known: tuple[int, str] | None, *, model: str) -> None:
+    """Refuse another graph than the one that a model with weights for every node was built for, if it was.
 
     The order of the nodes is not checked: whoever reorders them has to reorder the model's rows too.
     """
-    if fingerprint(graph) != known:
+    if known is not None and fingerprint(graph) != known:
         raise ValueError(
             f"model {model!r} has weights for each of the {known[0]} nodes of the graph it was built for, and "
             f"{graph.name!r} ({graph.nodes} nodes) is another one; train it anew there, or use a model that can leave "

@@ -25,6 +25,8 @@ class Population(nn.Module, ABC):
         axes: for each parameter the axis that runs over members.
         groups: for each parameter the group whose learning rate and weight decay it takes.
         filter: the spectral filter, or None for a model that has none.
+        known: the graph that a model with weights for every node is bound to (see :func:`fingerprint`), None for one
+            that can leave its graph.
     """
 
     def __init__(self, *, name: str, options: Mapping[str, Any], seeds: Sequence[int], filter: Filter | None) -> None:
@@ -37,6 +39,7 @@ class Population(nn.Module, ABC):
         self.axes: dict[str, int] = {}
         self.groups: dict[str, str] = {}
         self.filter = filter
+        self.known: tuple[int, str] | None = None
 
     @abstractmethod
     def prepare(self, graph: Graph, device: torch.device | str = "cpu") -> Inputs:

@@ -80,6 +80,7 @@ class SpectralNet(Population):
         self.self_loops = self_loops
         self.hidden = hidden
         self.branch = branch
+        self.known = None if branch is None else branch.known
         encoder = [features, hidden, classes] if hidden else [features, classes]
         self._add_linears(encoder, [branch.known[0], branch.hidden, classes] if branch is not None else [], dtype)
         for parameter, start in filter.start.items():
@@ -110,10 +111,8 @@ class SpectralNet(Population):
         """The graph's features and its normalised operator; for a branch also the adjacency of the graph it knows."""
         check_features(graph, self.get_parameter("weight1").shape[0])
         inputs = normalised_inputs(graph, self_loops=self.self_loops, dtype=self.dtype, device=device)
-        if self.branch is None:
-            return inputs
-        check_same_graph(graph, self.branch.known, model=self.name)
-        return with_adjacency(inputs, graph)
+        check_same_graph(graph, self.known, model=self.name)
+        return inputs if self.branch is None else with_adjacency(inputs, graph)
 
     def forward(self, inputs: Inputs, noise: Noise | None = None) -> Tensor:
         """Logits of all nodes, shape ``(n, P, C)``."""

@@ -3,6 +3,7 @@
 import hashlib
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,7 @@ def fit(
     checkpoint_seconds: float = 60.0,
     threads: int | None = None,
     max_memory: int | None = None,
+    stop: Callable[[], bool] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> list[Record]:
     """Train every member on its split and leave the model at its members' best validation states.
@@ -51,7 +53,9 @@ def fit(
         threads: threads to train with; None takes torch's number. A large population is cut into parts that fit the
             cache, and parts train side by side, each in a thread of its own.
         max_memory: bytes that training may take beside the graph; parts are made small enough.
-        progress: called after every epoch, or now and then where parts train side by side.
+        stop: asked after every epoch, or now and then where parts train side by side; where it says True, training ends
+            there as if the epochs were used up. Members that had not begun fail.
+        progress: called as often as ``stop`` is asked.
 
     Returns:
         One record for each member, in order.
@@ -84,8 +88,11 @@ def fit(
                         save_checkpoint(checkpoint, crowd.state(), fingerprint=fingerprint)
                     saved = time.monotonic()
                 release()
+                if stop is not None and stop():
+                    raise _StopError
 
-            crowd.train(after)
+            with suppress(_StopError):
+                crowd.train(after)
     except KeyboardInterrupt:
         with crowd.still():
             if checkpoint is not None and not crowd.broken:  # half an epoch would resume to another result
@@ -96,6 +103,10 @@ def fit(
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
     return records
+
+
+class _StopError(Exception):
+    """Somebody asked to stop."""
 
 
 def _check(model: Population, graph: Graph, splits: Sequence[Split], configs: Sequence[Config]) -> None:

@@ -41,11 +41,15 @@ def _part_records(run: Run, ids: Sequence[str], seconds: float) -> list[Record]:
     records = []
     for p, (split, config) in enumerate(zip(run.splits, run.configs, strict=True)):
         tried = not bool(np.isnan(run.best_scores[1, p]))
-        failed = bool(run.failed[p])
+        begun = run.epochs[p] > 0
+        failed = bool(run.failed[p]) or not begun
+        wrong = (
+            f"the loss was not a number at epoch {int(run.epochs[p])}" if begun else "it was stopped before it began"
+        )
         train, validation, test = (float(score) if tried else None for score in run.best_scores[:, p])
         outcome = Outcome(
             status="failed" if failed else "done",
-            reason=f"the loss was not a number at epoch {int(run.epochs[p])}" if failed else "",
+            reason=wrong if failed else "",
             epochs=int(run.epochs[p]),
             best_epoch=int(run.best_epoch[p]),
             train=train,

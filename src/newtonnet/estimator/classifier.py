@@ -1,0 +1,213 @@
+"""``NewtonNetClassifier``: scikit-learn's contract, as far as a graph allows, around a tuned average of models."""
+
+from collections.abc import Callable, Mapping
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from newtonnet.graphs import Graph, as_graph, check_trainable, homophily
+from newtonnet.training import override
+
+from .candidates import candidates, default_setting
+from .ensemble import ensemble_of
+from .folds import fold_count, make_folds
+from .labels import read
+from .learned import learned_filter
+from .members import Loop
+from .saving import load, save
+from .tuning import Clock, Tell, judge, tune
+
+MODES = ("auto", "off")
+
+MOST_BOUND = 50_000
+"""Nodes up to which tuning tries weights for every node, which cost as much as one feature for each."""
+
+
+class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Classify the nodes of a graph of unknown homophily.
+
+    ``fit`` takes a :class:`~newtonnet.Graph`, a PyTorch Geometric ``Data``, a networkx graph, or a pair of a scipy
+    adjacency matrix and features. With ``tune="auto"`` it tries a short list of settings at once, each judged on
+    labelled nodes held back from it, and keeps an average of the best few; nothing has to be chosen.
+
+    Args:
+        model: any model of the zoo.
+        tune: ``auto``, or ``off`` to train the model's defaults only (changed by ``settings``).
+        settings: options of the model or its training by name, such as ``{"degree": 10, "gamma1": 3.0}``; they hold in
+            everything that is tried.
+        folds: inner splits, each holding back other labels; the model is an average over them. None suits the number
+            of labels.
+        max_epochs: longest training of a member.
+        patience: epochs without a better validation score after which a member stops.
+        metric: ``accuracy``, or ``roc_auc`` for two classes: what is tuned for and what ``score`` gives.
+        time_budget: seconds that ``fit`` may take, or None for as long as it needs. Where it is too short the best so
+            far is kept, and then the result depends on the machine.
+        transferable: leave out settings that bind the model to the graph it was trained on (an adjacency branch), so
+            that it can predict on another.
+        threads: threads to train with; torch's number if not given.
+        max_memory: bytes that training may take beside the graph.
+        device: where to train; anything but the CPU is untested.
+        random_state: of folds, start weights and dropout.
+
+    Attributes:
+        classes_: the classes, sorted.
+        n_features_in_: number of features.
+        ensemble_: the trained members and their weights.
+        settings_: the settings that were kept, the best first, each with its ``weight``.
+        tried_: how many settings were tried.
+        validation_score_: score of the average on labelled nodes, each judged by members that had not seen its label;
+            a little too good, since it was chosen by it. :func:`~newtonnet.cross_validate` gives an honest one.
+        complete_: whether the time budget sufficed for everything.
+        homophily_: learned h: share of edges whose ends are predicted alike, known labels put in.
+        filter_: the :class:`~newtonnet.estimator.LearnedFilter` of the best setting, or None for a model without one.
+        history_: curves of its members: epoch, loss, train, validation, homophily.
+        records_: their full records.
+    """
+
+    def __init__(
+        self,
+        model: str = "newtonnet",
+        *,
+        tune: str = "auto",
+        settings: Mapping[str, Any] | None = None,
+        folds: int | None = None,
+        max_epochs: int = 1000,
+        patience: int | None = 100,
+        metric: str = "accuracy",
+        time_budget: float | None = 60.0,
+        transferable: bool = False,
+        threads: int | None = None,
+        max_memory: int | None = None,
+        device: str = "cpu",
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        self.model = model
+        self.tune = tune
+        self.settings = settings
+        self.folds = folds
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.metric = metric
+        self.time_budget = time_budget
+        self.transferable = transferable
+        self.threads = threads
+        self.max_memory = max_memory
+        self.device = device
+        self.random_state = random_state
+
+    def fit(
+        self,
+        graph: Any,
+        y: ArrayLike | None = None,
+        *,
+        stop: Callable[[], bool] | None = None,
+        progress: Tell | None = None,
+    ) -> Self:
+        """Learn from the labelled nodes.
+
+        Args:
+            graph: the graph.
+            y: a label for each node, -1, None or NaN for unknown; the graph's own labels if not given.
+            stop: asked after every epoch; where it says True the best so far is kept.
+            progress: told what is being done, the share of it that is done, and the best validation score.
+        """
+        if self.tune not in MODES:
+            raise ValueError(f"tune must be one of {', '.join(MODES)}, got {self.tune!r}")
+        if self.time_budget is not None and not self.time_budget > 0:
+            raise ValueError(f"time_budget must be above 0 seconds or None, got {self.time_budget}")
+        clock = Clock(self.time_budget, stop)
+        whole, classes = read(graph, y)
+        check_trainable(whole)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        fixed = {
+            "max_epochs": self.max_epochs,
+            "patience": self.patience,
+            "metric": self.metric,
+            **(self.settings or {}),
+        }
+        listed = (
+            candidates(self.model, fixed, bound=not self.transferable and whole.nodes <= MOST_BOUND)
+            if self.tune == "auto"
+            else [override(default_setting(self.model), fixed)]
+        )
+        folds = make_folds(whole, fold_count(whole) if self.folds is None else self.folds, seed=seed)
+        loop = Loop(seed, self.threads, self.max_memory, self.device)
+        tuned = tune(self.model, whole, listed, folds, loop, clock=clock, tell=progress)
+
+        self.classes_ = classes
+        self.n_features_in_ = int(whole.features.shape[1])
+        self.ensemble_ = ensemble_of(tuned.chosen, whole.class_names)
+        best = tuned.chosen[0]
+        self.records_ = [member.record for member in best.members]
+        self.settings_ = [{"weight": chosen.weight, **_plain(chosen.members[0].record)} for chosen in tuned.chosen]
+        self.tried_ = tuned.tried
+        self.complete_ = tuned.complete
+        self.validation_score_ = tuned.validation
+        self.filter_ = learned_filter(self.records_)
+        self.history_ = [dict(record.history) for record in self.records_]
+        self.homophily_ = self._learned_homophily(whole)
+        return self
+
+    def predict_proba(self, graph: Any) -> NDArray[np.float64]:
+        """Probability of each class for every node, shape ``(n, C)``; columns in the order of ``classes_``."""
+        check_is_fitted(self)
+        return self.ensemble_.probabilities(self._fitting(graph), device=self.device)
+
+    def predict(self, graph: Any) -> NDArray[Any]:
+        """The most probable class of every node, shape ``(n,)``."""
+        return np.asarray(self.classes_[self.predict_proba(graph).argmax(axis=1)])
+
+    def score(self, graph: Any, y: ArrayLike | None = None) -> float:
+        """Accuracy (or ROC-AUC, as ``metric`` says) over the nodes whose label is known in ``y``.
+
+        Put -1 for the nodes that were trained on; otherwise they count too.
+        """
+        check_is_fitted(self)
+        whole, theirs = read(graph, y)
+        known = whole.labelled
+        if len(known) == 0:
+            raise ValueError("no node has a label to score by; give y")
+        place = {str(name): code for code, name in enumerate(self.classes_.tolist())}
+        strange = [name for name in theirs[np.unique(whole.labels[known])].tolist() if str(name) not in place]
+        if strange:
+            raise ValueError(f"label {strange[0]!r} is not one of the classes {', '.join(place)}")
+        codes = np.array([place.get(str(name), -1) for name in theirs.tolist()])
+        return judge(self.metric, self.predict_proba(whole)[known], codes[whole.labels[known]])[0]
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to one file, whole or not at all; :meth:`load` reads it."""
+        check_is_fitted(self)
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read a model that :meth:`save` wrote; a file that was cut short, changed or is newer is refused."""
+        loaded: Self = load(cls, path)
+        return loaded
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "ensemble_")
+
+    def _fitting(self, graph: Any) -> Graph:
+        """The graph, refused where its features are not those that the model was trained on."""
+        whole = as_graph(graph)
+        if whole.features.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"the model was trained on {self.n_features_in_} features, this graph has {whole.features.shape[1]}"
+            )
+        return whole
+
+    def _learned_homophily(self, graph: Graph) -> float:
+        """Share of edges whose ends are predicted alike, known labels put in; NaN without edges."""
+        predicted = self.ensemble_.probabilities(graph, device=self.device).argmax(axis=1)
+        return homophily(graph, np.where(graph.labels >= 0, graph.labels, predicted)).edge
+
+
+def _plain(record: Any) -> dict[str, Any]:
+    """A run's options and training by name, without what differs from member to member."""
+    return {**record.options, **{name: value for name, value in record.config.items() if "seed" not in name}}

@@ -1,0 +1,51 @@
+"""An average of trained members, as plain data: it is built for whatever graph it is asked about."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from newtonnet.graphs import Graph
+
+from .members import Member, each_probability, together
+from .tuning import Chosen
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """Members and their weights, which sum to 1.
+
+    Attributes:
+        members: in the order of the settings they belong to.
+        weights: shape ``(M,)``.
+        class_names: the classes that they tell apart.
+    """
+
+    members: Sequence[Member]
+    weights: Sequence[float]
+    class_names: tuple[str, ...]
+
+    def probabilities(self, graph: Graph, *, device: str = "cpu") -> NDArray[np.float64]:
+        """Mean probability of each class for every node, shape ``(n, C)``."""
+        unlabelled = replace(graph, labels=np.full(graph.nodes, -1, dtype=np.int64), class_names=self.class_names)
+        total = np.zeros((graph.nodes, len(self.class_names)))
+        for places in self._alike():
+            population = together([self.members[place] for place in places], unlabelled)
+            for place, shares in zip(places, each_probability(population, unlabelled, device), strict=True):
+                total += self.weights[place] * shares
+        return np.asarray(total / total.sum(axis=1, keepdims=True))
+
+    def _alike(self) -> list[list[int]]:
+        """Places of members that one population can hold."""
+        alike: dict[str, list[int]] = {}
+        for place, member in enumerate(self.members):
+            alike.setdefault(repr((member.model, member.options)), []).append(place)
+        return list(alike.values())
+
+
+def ensemble_of(chosen: Sequence[Chosen], class_names: tuple[str, ...]) -> Ensemble:
+    """The members of the settings that were kept, each with an equal share of its setting's weight."""
+    members = [member for own in chosen for member in own.members]
+    weights = [own.weight / len(own.members) for own in chosen for _ in own.members]
+    return Ensemble(members, weights, class_names)

@@ -1,0 +1,137 @@
+"""Trained members: settings of one shape trained on folds as one population, kept one by one, put together again."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from newtonnet.datasets import Split
+from newtonnet.graphs import Graph
+from newtonnet.nn import Population, build, check_same_graph
+from newtonnet.training import Progress, Record, Setting, fit
+from newtonnet.training.config import SHARED
+
+NONE = np.zeros((0, 0), dtype=np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """One setting trained on one fold.
+
+    Attributes:
+        model: its name in the zoo.
+        options: its shape; points are numbers, so that it can be built for another graph.
+        seed: of its start weights and dropout.
+        state: its parameters, with a population axis of length 1.
+        known: the graph it is bound to by weights for every node, or None where it can leave its graph.
+        record: its run.
+        held: probabilities of the fold's validation nodes by a member that has not seen their labels, ``(v, C)``.
+    """
+
+    model: str
+    options: Any
+    seed: int
+    state: Mapping[str, Tensor]
+    known: tuple[int, str] | None
+    record: Record
+    held: NDArray[np.float32]
+
+    @property
+    def validation(self) -> float:
+        """Its best score on the nodes held back from it; the worst where it has none."""
+        score = self.record.outcome.validation
+        return -1.0 if score is None or self.record.outcome.status == "failed" else score
+
+
+@dataclass(frozen=True)
+class Loop:
+    """How members are trained, whatever their settings."""
+
+    seed: int
+    threads: int | None
+    max_memory: int | None
+    device: str
+
+
+def shapes(settings: Sequence[Setting]) -> list[list[int]]:
+    """Places of the settings that can train in one population, in order of their first."""
+    alike: dict[str, list[int]] = {}
+    for place, setting in enumerate(settings):
+        shape = repr((setting.options, *(getattr(setting.config, name) for name in SHARED)))
+        alike.setdefault(shape, []).append(place)
+    return list(alike.values())
+
+
+def train(
+    model: str,
+    graph: Graph,
+    settings: Sequence[Setting],
+    folds: Sequence[Split],
+    loop: Loop,
+    *,
+    stop: Callable[[], bool],
+    progress: Callable[[Progress], None] | None = None,
+) -> list[list[Member]]:
+    """Members for every setting and fold, in order; all settings have one shape and train as one population."""
+    splits = [fold for _ in settings for fold in folds]
+    configs = [
+        replace(setting.config, seed=loop.seed + fold.index, run_seed=loop.seed)
+        for setting in settings
+        for fold in folds
+    ]
+    options = settings[0].options
+    population = build(model, graph, options, seeds=[config.seed for config in configs])
+    records = fit(
+        population,
+        graph,
+        splits,
+        configs,
+        device=loop.device,
+        threads=loop.threads,
+        max_memory=loop.max_memory,
+        stop=stop,
+        progress=progress,
+    )
+    if population.filter is not None and hasattr(options, "points"):
+        options = replace(options, points=tuple(population.filter.points.tolist()))
+    place = next(population.parameters()).device
+    members = []
+    for p, record in enumerate(records):
+        alone = population.take(torch.tensor([p], device=place))
+        state = {name: parameter.detach().cpu() for name, parameter in alone.named_parameters()}
+        members.append(Member(model, options, alone.seeds[0], state, population.known, record, NONE))
+    judged = [
+        replace(member, held=shares[split.validation])
+        for member, split, shares in zip(members, splits, each_probability(population, graph, loop.device), strict=True)
+    ]
+    return [judged[i : i + len(folds)] for i in range(0, len(judged), len(folds))]
+
+
+def together(members: Sequence[Member], graph: Graph) -> Population:
+    """A population of members of one shape, built for a graph: that of their training or another."""
+    first = members[0]
+    if first.known is not None:
+        check_same_graph(graph, first.known, model=first.model)
+    population = build(first.model, graph, first.options, seeds=[member.seed for member in members])
+    population.put(
+        {
+            name: torch.cat([member.state[name] for member in members], dim=axis)
+            for name, axis in population.axes.items()
+        }
+    )
+    return population
+
+
+def each_probability(population: Population, graph: Graph, device: str = "cpu") -> Iterator[NDArray[np.float32]]:
+    """Probabilities of every class for every node, ``(n, C)``, member by member."""
+    population.to(device)
+    inputs = population.prepare(graph, device)
+    with torch.no_grad():
+        for member in range(len(population.seeds)):
+            alone = population.take(torch.tensor([member], device=next(population.parameters()).device))
+            logits: Tensor = alone(inputs)
+            yield torch.softmax(logits[:, 0], dim=1).cpu().numpy()

@@ -1,0 +1,140 @@
+"""A classifier as one file: parameters by safetensors, everything else as JSON in its header; no pickle."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from newtonnet.files import whole_file
+from newtonnet.nn import find_model
+from newtonnet.training import Record
+
+from .ensemble import Ensemble
+from .learned import learned_filter
+from .members import NONE, Member
+
+FORMAT = 1
+"""Version of the file; raised when an older program could not read a newer file."""
+
+HEADER = "newtonnet"
+PLAIN = ("settings_", "tried_", "complete_", "validation_score_", "homophily_", "n_features_in_")
+"""Learned attributes that are plain data."""
+
+
+def save(classifier: Any, path: str | PathLike[str]) -> None:
+    """Write a fitted classifier, whole or not at all."""
+    ensemble: Ensemble = classifier.ensemble_
+    tensors = {
+        f"{place}.{name}": tensor.contiguous()
+        for place, member in enumerate(ensemble.members)
+        for name, tensor in member.state.items()
+    }
+    parameters = classifier.get_params()
+    if not isinstance(parameters["random_state"], int):
+        parameters["random_state"] = None
+    described = {
+        "format": FORMAT,
+        "parameters": {**parameters, "settings": _mapping(parameters["settings"])},
+        "classes": {"values": classifier.classes_.tolist(), "type": classifier.classes_.dtype.str},
+        "class_names": list(ensemble.class_names),
+        "members": [
+            {
+                "model": member.model,
+                "options": asdict(member.options),
+                "seed": member.seed,
+                "known": member.known,
+                "record": member.record.to_json(),
+                "weight": weight,
+            }
+            for member, weight in zip(ensemble.members, ensemble.weights, strict=True)
+        ],
+        "first": len(classifier.records_),
+        "learned": {name: _finite(getattr(classifier, name)) for name in PLAIN},
+    }
+    text = json.dumps(described, allow_nan=False)
+    with whole_file(Path(path)) as temporary:
+        save_file(tensors, temporary, metadata={HEADER: text, "checksum": _checksum(text, tensors)})
+
+
+def load(kind: type[Any], path: str | PathLike[str]) -> Any:
+    """Read a classifier of this class; a file that does not fit is refused."""
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is not a file; give the model file that save() wrote")
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as reason:
+        raise ValueError(f"{path} is no whole model file ({reason}); it may be cut short, save it again") from reason
+    if HEADER not in header:
+        raise ValueError(f"{path} is a safetensors file, but not one of newtonnet's models")
+    described = _described(path, header, tensors)
+    classifier = kind(**described["parameters"])
+    classes = described["classes"]
+    classifier.classes_ = np.array(classes["values"], dtype=np.dtype(classes["type"]))
+    rows = described["members"]
+    members = [_member(row, place, tensors) for place, row in enumerate(rows)]
+    classifier.ensemble_ = Ensemble(members, [row["weight"] for row in rows], tuple(described["class_names"]))
+    classifier.records_ = [member.record for member in members[: described["first"]]]
+    classifier.history_ = [dict(record.history) for record in classifier.records_]
+    classifier.filter_ = learned_filter(classifier.records_)
+    for name in PLAIN:
+        value = described["learned"][name]
+        setattr(classifier, name, float("nan") if value is None else value)
+    return classifier
+
+
+def _described(path: Path, header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    """The header's JSON, refused where it is newer than this program or does not belong to these tensors."""
+    try:
+        described: dict[str, Any] = json.loads(header[HEADER])
+        version = int(described["format"])
+    except (ValueError, KeyError, TypeError) as reason:
+        raise ValueError(f"{path} has a header that cannot be read; save the model again") from reason
+    if version > FORMAT:
+        raise ValueError(f"{path} has format {version}, this program reads up to {FORMAT}; install a newer newtonnet")
+    if header.get("checksum") != _checksum(header[HEADER], tensors):
+        raise ValueError(f"{path} was changed after it was saved: its checksum does not fit; save the model again")
+    return described
+
+
+def _checksum(text: str, tensors: Mapping[str, Tensor]) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.contiguous().flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def _member(row: Mapping[str, Any], place: int, tensors: Mapping[str, Tensor]) -> Member:
+    kind = type(find_model(row["model"]).options)
+    options = {name: tuple(value) if isinstance(value, list) else value for name, value in row["options"].items()}
+    known = row["known"]
+    return Member(
+        model=row["model"],
+        options=kind(**options),
+        seed=row["seed"],
+        state={name.split(".", 1)[1]: t for name, t in tensors.items() if name.split(".", 1)[0] == str(place)},
+        known=None if known is None else (int(known[0]), str(known[1])),
+        record=Record.from_json(row["record"]),
+        held=NONE,
+    )
+
+
+def _mapping(settings: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if settings is None else dict(settings)
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and value != value else value
