@@ -17,7 +17,7 @@ from .candidates import candidates, default_setting
 from .ensemble import ensemble_of
 from .folds import fold_count, make_folds
 from .labels import read
-from .learned import learned_filter
+from .learned import curves, learned_filter
 from .members import Loop
 from .saving import load, save
 from .tuning import Clock, Tell, judge, tune
@@ -149,7 +149,7 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.complete_ = tuned.complete
         self.validation_score_ = tuned.validation
         self.filter_ = learned_filter(self.records_)
-        self.history_ = [dict(record.history) for record in self.records_]
+        self.history_ = curves(self.records_)
         self.homophily_ = self._learned_homophily(whole)
         return self
 
@@ -160,7 +160,8 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, graph: Any) -> NDArray[Any]:
         """The most probable class of every node, shape ``(n,)``."""
-        return np.asarray(self.classes_[self.predict_proba(graph).argmax(axis=1)])
+        shares = self.predict_proba(graph)
+        return np.asarray(self.classes_[shares.argmax(axis=1)])
 
     def score(self, graph: Any, y: ArrayLike | None = None) -> float:
         """Accuracy (or ROC-AUC, as ``metric`` says) over the nodes whose label is known in ``y``.

@@ -49,14 +49,27 @@ def known_labels(y: ArrayLike | Sequence[Any], nodes: int) -> tuple[NDArray[np.b
         known = given != -1 if given.dtype.kind == "i" else np.ones(nodes, dtype=np.bool_)
         return known, given[known]
     known = np.array([not _missing(value) for value in given], dtype=np.bool_)
-    values = np.array(given[known].tolist())
+    found = given[known].tolist()
+    kinds = {_kind(value) for value in found}
+    if len(kinds) > 1 or not kinds <= {str, bool, float}:
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise ValueError(f"labels must be all numbers or all texts, got {names}; write them alike")
+    values = np.array(found)
     if values.dtype.kind == "f":
-        if not np.isfinite(values).all() or (values != np.round(values)).any():
-            raise ValueError(f"labels must be classes, got the number {values[values != np.round(values)][:1]}")
+        broken = values[~np.isfinite(values) | (values != np.round(values))]
+        if len(broken):
+            raise ValueError(f"labels must be classes, got the number {broken[0]}; use whole numbers or texts")
         values = values.astype(np.int64)
-    if values.dtype.kind == "O":
-        raise ValueError("labels must be all numbers or all texts; write them alike")
     return known, values
+
+
+def _kind(value: Any) -> type:
+    """Text, truth value or number, whichever library it comes from."""
+    if isinstance(value, bool | np.bool_):
+        return bool
+    if isinstance(value, int | float | np.number):
+        return float
+    return str if isinstance(value, str) else type(value)
 
 
 def _missing(value: Any) -> bool:

@@ -43,6 +43,11 @@ class LearnedFilter:
         return np.asarray(mean(np.asarray(frequencies, dtype=np.float64)), dtype=np.float64)
 
 
+def curves(records: Sequence[Record]) -> list[dict[str, list[float | None]]]:
+    """Epoch, loss, train, validation and homophily of every run; inner splits have no test nodes."""
+    return [{name: list(row) for name, row in record.history.items() if name != "test"} for record in records]
+
+
 def learned_filter(records: Sequence[Record]) -> LearnedFilter | None:
     """The filter of these runs, or None where their model has none."""
     outcomes = [record.outcome for record in records]

@@ -19,7 +19,7 @@ from newtonnet.nn import find_model
 from newtonnet.training import Record
 
 from .ensemble import Ensemble
-from .learned import learned_filter
+from .learned import curves, learned_filter
 from .members import NONE, Member
 
 FORMAT = 1
@@ -86,7 +86,7 @@ def load(kind: type[Any], path: str | PathLike[str]) -> Any:
     members = [_member(row, place, tensors) for place, row in enumerate(rows)]
     classifier.ensemble_ = Ensemble(members, [row["weight"] for row in rows], tuple(described["class_names"]))
     classifier.records_ = [member.record for member in members[: described["first"]]]
-    classifier.history_ = [dict(record.history) for record in classifier.records_]
+    classifier.history_ = curves(classifier.records_)
     classifier.filter_ = learned_filter(classifier.records_)
     for name in PLAIN:
         value = described["learned"][name]

@@ -25,7 +25,8 @@ SMALL = 400
 """Labelled nodes below which one fold is too few to tell settings apart."""
 
 Tell = Callable[[str, float, float], None]
-"""Told what is being done, the share of it that is done, and the best validation score so far."""
+"""Told what is being done, the share of it that is done, and the best validation score so far (that of a population
+which still trains is its members' mean)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +144,8 @@ class _Work:
 
             def show(state: Progress, done: int = done) -> None:
                 inside = state.epoch / state.max_epochs
-                self.tell(what, (done + inside) / len(groups), self.best())
+                mean = 0.0 if np.isnan(state.validation) else state.validation
+                self.tell(what, (done + inside) / len(groups), max(self.best(), mean))
 
             trained = train(
                 self.model,

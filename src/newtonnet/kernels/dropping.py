@@ -40,6 +40,8 @@ def drop(x: Tensor, mask: Mask, *, first: int = 0) -> Tensor:
 
 def drop_flat(x: Tensor, mask: Mask) -> Tensor:
     """Dropout of a contiguous block of any shape by the mask's first key, as one long row."""
+    if x.numel() == 0:
+        return x.clone()
     flat = x.reshape(-1)
     whole = len(flat) // FLAT * FLAT
     rest = replace(mask, keys=(mask.keys[0] + STEP * (whole // PER_WORD),))  # its stream goes on where the rows end

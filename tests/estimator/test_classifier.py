@@ -1,0 +1,224 @@
+import warnings
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import roc_auc_score
+from sklearn.utils import estimator_checks
+from torch_geometric.data import Data
+
+from newtonnet import NewtonNetClassifier
+from newtonnet.datasets import csbm
+from newtonnet.graphs import from_edges, homophily
+
+QUICK = {"max_epochs": 60, "patience": 20, "threads": 1}
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return csbm(0.1, nodes=200, features=60, seed=4)
+
+
+@pytest.fixture(scope="module")
+def half(graph):
+    """Every other label is unknown."""
+    return np.where(np.arange(graph.nodes) % 2, graph.labels, -1)
+
+
+@pytest.fixture(scope="module")
+def fitted(graph, half):
+    return NewtonNetClassifier(**QUICK).fit(graph, half)
+
+
+def test_it_learns_what_it_was_not_told(graph, half, fitted):
+    hidden = np.where(half < 0, graph.labels, -1)
+    assert fitted.score(graph, hidden) > 0.8
+    assert fitted.score(graph, hidden) == pytest.approx((fitted.predict(graph) == graph.labels)[half < 0].mean())
+
+
+def test_probabilities_are_those_of_a_prediction(graph, fitted):
+    shares = fitted.predict_proba(graph)
+    assert shares.shape == (graph.nodes, 2)
+    np.testing.assert_allclose(shares.sum(axis=1), 1, atol=1e-12)
+    np.testing.assert_array_equal(fitted.predict(graph), fitted.classes_[shares.argmax(axis=1)])
+
+
+def test_what_was_learned_can_be_looked_at(graph, half, fitted):
+    assert fitted.classes_.tolist() == [0, 1]
+    assert fitted.n_features_in_ == 60
+    assert fitted.tried_ == 22
+    assert fitted.complete_
+    assert sum(setting["weight"] for setting in fitted.settings_) == pytest.approx(1)
+    assert len(fitted.records_) == len(fitted.history_) == 5
+    assert len(fitted.history_[0]["validation"]) == len(fitted.history_[0]["epoch"]) > 0
+    filled = np.where(half >= 0, half, fitted.predict(graph))
+    assert fitted.homophily_ == homophily(graph, filled).edge
+
+
+def test_the_filter_of_a_heterophilous_graph_keeps_high_frequencies(fitted, graph, half):
+    shaped = NewtonNetClassifier(tune="off", settings={"gammas": (1.0, 1.0, 1.0)}, **QUICK).fit(graph, half)
+    learned = shaped.filter_
+    assert learned.responses.shape == (5, 41)
+    np.testing.assert_allclose(learned(learned.frequencies), learned.scaled.mean(axis=0), atol=1e-9)
+    assert abs(learned(2.0)) > abs(learned(0.0))
+    # The polynomial through the first member's values is its response.
+    through = np.polynomial.Polynomial.fit(learned.points, learned.values[0], len(learned.points) - 1)
+    np.testing.assert_allclose(through(learned.frequencies), learned.responses[0], atol=1e-4)
+
+
+def test_two_fits_with_one_seed_are_equal_and_another_seed_differs(graph, half):
+    quick = NewtonNetClassifier(tune="off", **QUICK)
+    first, again = (clone(quick).fit(graph, half).predict_proba(graph) for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    other = clone(quick).set_params(random_state=1).fit(graph, half).predict_proba(graph)
+    assert np.abs(first - other).max() > 1e-4
+
+
+def test_names_come_back_as_they_were_given(graph):
+    animals = np.array(["cat", "dog"])[graph.labels].tolist()
+    y = [None if i % 2 else animal for i, animal in enumerate(animals)]
+    model = NewtonNetClassifier(tune="off", **QUICK).fit(graph, y)
+    assert model.classes_.tolist() == ["cat", "dog"]
+    assert set(model.predict(graph)) <= {"cat", "dog"}
+    assert model.score(graph, animals) > 0.8
+    with pytest.raises(ValueError, match="label 'cow' is not one of the classes cat, dog"):
+        model.score(graph, ["cow", *animals[1:]])
+
+
+def test_pyg_networkx_and_scipy_give_what_a_graph_gives(graph, half):
+    x = graph.features.toarray() if hasattr(graph.features, "toarray") else graph.features
+    data = Data(x=torch.tensor(x), edge_index=torch.tensor(graph.pairs).long())
+    friends = nx.Graph()
+    friends.add_nodes_from((i, {"x": x[i]}) for i in range(graph.nodes))
+    friends.add_edges_from(graph.pairs.T.tolist())
+    model = NewtonNetClassifier(tune="off", **QUICK)
+    ours = clone(model).fit(graph, half).predict_proba(graph)
+    for other in (data, friends, (graph.adjacency, x)):
+        np.testing.assert_array_equal(clone(model).fit(other, half).predict_proba(other), ours)
+
+
+@pytest.mark.parametrize("name", ["mlp", "gcn", "bernnet", "gprgnn", "linkx", "newton-stack"])
+def test_any_model_of_the_zoo_can_be_tuned(graph, half, name):
+    model = NewtonNetClassifier(name, max_epochs=5, patience=5, time_budget=4, threads=1).fit(graph, half)
+    shares = model.predict_proba(graph)
+    assert np.isfinite(shares).all()
+    assert (model.filter_ is None) == (name in ("gcn", "linkx", "newton-stack"))
+
+
+def test_an_mlp_is_a_flat_filter(graph, half):
+    model = NewtonNetClassifier("mlp", tune="off", **QUICK).fit(graph, half)
+    np.testing.assert_allclose(model.filter_([0.0, 0.7, 2.0]), 1)
+
+
+def test_a_model_predicts_on_another_graph_with_the_same_features(half, graph):
+    other = csbm(0.1, nodes=120, features=60, seed=9)
+    model = NewtonNetClassifier(transferable=True, **QUICK).fit(graph, half)
+    assert all(setting["branch"] == 0 for setting in model.settings_)
+    assert model.predict(other).shape == (120,)
+    alone = NewtonNetClassifier(tune="off", **QUICK).fit(graph, half)
+    permuted = from_edges(119 - other.pairs, other.features[::-1], labels=other.labels[::-1])
+    np.testing.assert_allclose(alone.predict_proba(permuted)[::-1], alone.predict_proba(other), atol=1e-5)
+
+
+def test_a_model_bound_to_its_graph_or_to_other_features_says_so(graph, half):
+    bound = NewtonNetClassifier(tune="off", settings={"branch": 8}, **QUICK).fit(graph, half)
+    with pytest.raises(ValueError, match="is another one"):
+        bound.predict(csbm(0.1, nodes=120, features=60, seed=9))
+    with pytest.raises(ValueError, match="trained on 60 features, this graph has 61"):
+        bound.predict(csbm(0.1, nodes=120, features=61, seed=9))
+
+
+def test_a_short_budget_still_gives_a_model(graph, half):
+    model = NewtonNetClassifier(time_budget=0.05, max_epochs=100_000, patience=None, threads=1).fit(graph, half)
+    assert not model.complete_
+    assert np.isfinite(model.predict_proba(graph)).all()
+
+
+def test_whoever_asks_it_to_stop_gets_the_best_so_far(graph, half):
+    told = []
+    model = NewtonNetClassifier(time_budget=None, max_epochs=100_000, patience=None, threads=1)
+    model.fit(graph, half, stop=lambda: len(told) > 20, progress=lambda *what: told.append(what))
+    assert model.score(graph, half) > 0.5
+    what, share, best = told[-1]
+    assert what == "trying settings"
+    assert 0 <= share <= 1
+    assert 0 < best <= 1
+
+
+def test_settings_that_are_given_hold_in_everything_that_is_tried(graph, half):
+    model = NewtonNetClassifier(settings={"degree": 3, "hidden": 8}, max_epochs=10, threads=1).fit(graph, half)
+    assert {(setting["degree"], setting["hidden"]) for setting in model.settings_} == {(3, 8)}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"tune": "yes"}, "tune must be one of auto, off"),
+        ({"model": "newton"}, "unknown model 'newton'"),
+        ({"settings": {"degre": 3}}, "no option 'degre'"),
+        ({"time_budget": 0}, "time_budget must be above 0"),
+        ({"folds": 1}, "at least 2 folds"),
+        ({"metric": "f1"}, "metric must be"),
+        ({"max_epochs": 0}, "max_epochs must be"),
+        ({"device": "nowhere"}, "use cpu"),
+        ({"threads": 0}, "threads must be at least 1"),
+    ],
+)
+def test_wrong_parameters_are_refused_when_fitting(graph, half, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        NewtonNetClassifier(**parameters).fit(graph, half)
+
+
+def test_labels_that_teach_nothing_are_refused(graph):
+    with pytest.raises(ValueError, match="no labelled node"):
+        NewtonNetClassifier().fit(graph, np.full(graph.nodes, -1))
+    with pytest.raises(ValueError, match="one class only"):
+        NewtonNetClassifier().fit(graph, np.where(np.arange(graph.nodes) < 5, 1, -1))
+
+
+def test_an_unfitted_one_says_so(graph):
+    for ask in ("predict", "predict_proba", "score"):
+        with pytest.raises(NotFittedError):
+            getattr(NewtonNetClassifier(), ask)(graph)
+    with pytest.raises(NotFittedError):
+        NewtonNetClassifier().save("nowhere")
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "check_no_attributes_set_in_init",
+        "check_parameters_default_constructible",
+        "check_get_params_invariance",
+        "check_set_params",
+    ],
+)
+def test_scikit_learns_own_checks_pass(check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        getattr(estimator_checks, check)("NewtonNetClassifier", NewtonNetClassifier())
+
+
+def test_fit_overwrites_nothing_that_the_user_has_set(graph, half):
+    """What scikit-learn's check_dont_overwrite_attributes asks, on a graph instead of a matrix."""
+    model = NewtonNetClassifier(tune="off", settings={"degree": 2}, **QUICK)
+    before = dict(vars(model))
+    model.fit(graph, half)
+    assert {name: vars(model)[name] for name in before} == before
+    assert all(name.endswith("_") for name in vars(model).keys() - before.keys())
+
+
+def test_a_clone_has_the_parameters_and_nothing_learned(fitted):
+    copy = clone(fitted)
+    assert copy.get_params() == fitted.get_params()
+    assert not hasattr(copy, "ensemble_")
+
+
+def test_auc_can_be_tuned_for(graph, half):
+    model = NewtonNetClassifier(metric="roc_auc", tune="off", **QUICK).fit(graph, half)
+    hidden = np.where(half < 0, graph.labels, -1)
+    expected = roc_auc_score(graph.labels[half < 0], model.predict_proba(graph)[half < 0, 1])
+    assert model.score(graph, hidden) == pytest.approx(expected)

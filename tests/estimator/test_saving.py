@@ -1,0 +1,139 @@
+import json
+import struct
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+from newtonnet import NewtonNetClassifier
+from newtonnet.datasets import csbm
+from newtonnet.estimator import saving
+
+QUICK = {"max_epochs": 30, "patience": 10, "threads": 1}
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return csbm(0.1, nodes=120, features=20, seed=4)
+
+
+@pytest.fixture(scope="module")
+def animals(graph):
+    return [None if i % 3 == 0 else ("cat", "dog")[label] for i, label in enumerate(graph.labels)]
+
+
+@pytest.fixture(scope="module")
+def fitted(graph, animals):
+    settings = {"points": "density", "degree": 4}
+    return NewtonNetClassifier(time_budget=None, settings=settings, random_state=3, **QUICK).fit(graph, animals)
+
+
+@pytest.fixture
+def file(fitted, tmp_path):
+    path = tmp_path / "model.safetensors"
+    fitted.save(path)
+    return path
+
+
+def parts(path):
+    with safe_open(path, framework="pt") as file:
+        return {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118
+
+
+def test_a_loaded_model_predicts_the_same_bits_and_knows_the_same(file, fitted, graph):
+    loaded = NewtonNetClassifier.load(file)
+    np.testing.assert_array_equal(loaded.predict_proba(graph), fitted.predict_proba(graph))
+    np.testing.assert_array_equal(loaded.predict(graph), fitted.predict(graph))
+    assert loaded.get_params() == fitted.get_params()
+    assert loaded.classes_.dtype == fitted.classes_.dtype
+    np.testing.assert_array_equal(loaded.filter_.responses, fitted.filter_.responses)
+    for name in ("homophily_", "history_", "tried_", "validation_score_", "complete_", "n_features_in_"):
+        assert getattr(loaded, name) == getattr(fitted, name), name
+    assert json.dumps(loaded.settings_) == json.dumps(fitted.settings_)
+
+
+def test_a_loaded_model_can_be_saved_and_fitted_again(file, tmp_path, graph, animals, fitted):
+    loaded = NewtonNetClassifier.load(file)
+    loaded.save(tmp_path / "again.safetensors")
+    assert parts(tmp_path / "again.safetensors")[1] == parts(file)[1]
+    np.testing.assert_array_equal(loaded.fit(graph, animals).predict_proba(graph), fitted.predict_proba(graph))
+
+
+@pytest.mark.parametrize("name", ["gcn", "linkx", "glognn++", "newton-stack", "jacobiconv"])
+def test_every_kind_of_model_comes_back(name, graph, animals, tmp_path):
+    model = NewtonNetClassifier(name, tune="off", **QUICK).fit(graph, animals)
+    model.save(tmp_path / "m")
+    loaded = NewtonNetClassifier.load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.predict_proba(graph), model.predict_proba(graph))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.3, 0.99])
+def test_a_file_that_was_cut_short_is_refused(file, share):
+    whole = file.read_bytes()
+    file.write_bytes(whole[: int(share * len(whole))])
+    with pytest.raises(ValueError, match="no whole model file"):
+        NewtonNetClassifier.load(file)
+
+
+def test_a_changed_weight_is_noticed(file):
+    tensors, header = parts(file)
+    name = sorted(tensors)[0]
+    tensors[name].view(-1)[0] += 1e-3
+    save_file(tensors, file, metadata=header)
+    with pytest.raises(ValueError, match="changed after it was saved"):
+        NewtonNetClassifier.load(file)
+
+
+def test_a_changed_header_is_noticed(file):
+    tensors, header = parts(file)
+    described = json.loads(header["newtonnet"])
+    described["class_names"] = ["dog", "cat"]
+    save_file(tensors, file, metadata={**header, "newtonnet": json.dumps(described)})
+    with pytest.raises(ValueError, match="changed after it was saved"):
+        NewtonNetClassifier.load(file)
+
+
+def test_a_flipped_byte_is_noticed(file):
+    whole = bytearray(file.read_bytes())
+    start = 8 + struct.unpack("<Q", whole[:8])[0]
+    whole[(start + len(whole)) // 2] ^= 1
+    file.write_bytes(whole)
+    with pytest.raises(ValueError, match="changed after it was saved"):
+        NewtonNetClassifier.load(file)
+
+
+def test_a_newer_file_is_refused_and_says_what_to_do(file, fitted, monkeypatch):
+    monkeypatch.setattr(saving, "FORMAT", saving.FORMAT + 1)
+    fitted.save(file)
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match="has format 2, this program reads up to 1; install a newer newtonnet"):
+        NewtonNetClassifier.load(file)
+
+
+def test_other_files_are_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match="is not a file"):
+        NewtonNetClassifier.load(tmp_path / "nothing")
+    with pytest.raises(FileNotFoundError, match="is not a file"):
+        NewtonNetClassifier.load(tmp_path)
+    save_file({"a": torch.zeros(1)}, tmp_path / "other")
+    with pytest.raises(ValueError, match="not one of newtonnet's models"):
+        NewtonNetClassifier.load(tmp_path / "other")
+    save_file({"a": torch.zeros(1)}, tmp_path / "odd", metadata={"newtonnet": "{"})
+    with pytest.raises(ValueError, match="header that cannot be read"):
+        NewtonNetClassifier.load(tmp_path / "odd")
+
+
+def test_a_model_that_cannot_be_written_leaves_the_old_one(file, fitted, monkeypatch):
+    before = file.read_bytes()
+
+    def broken(tensors, path, metadata):
+        path.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(saving, "save_file", broken)
+    with pytest.raises(OSError, match="No space left"):
+        fitted.save(file)
+    assert file.read_bytes() == before
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
