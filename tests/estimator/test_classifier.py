@@ -14,7 +14,7 @@ from newtonnet import NewtonNetClassifier
 from newtonnet.datasets import csbm
 from newtonnet.graphs import from_edges, homophily
 
-QUICK = {"max_epochs": 60, "patience": 20, "threads": 1}
+QUICK = {"max_epochs": 40, "patience": 15, "threads": 1, "time_budget": None}
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_probabilities_are_those_of_a_prediction(graph, fitted):
 def test_what_was_learned_can_be_looked_at(graph, half, fitted):
     assert fitted.classes_.tolist() == [0, 1]
     assert fitted.n_features_in_ == 60
-    assert fitted.tried_ == 22
+    assert fitted.tried_ == 24
     assert fitted.complete_
     assert sum(setting["weight"] for setting in fitted.settings_) == pytest.approx(1)
     assert len(fitted.records_) == len(fitted.history_) == 5
@@ -116,7 +116,7 @@ def test_an_mlp_is_a_flat_filter(graph, half):
 def test_a_model_predicts_on_another_graph_with_the_same_features(half, graph):
     other = csbm(0.1, nodes=120, features=60, seed=9)
     model = NewtonNetClassifier(transferable=True, **QUICK).fit(graph, half)
-    assert all(setting["branch"] == 0 for setting in model.settings_)
+    assert not any(setting.get("branch") for setting in model.settings_)
     assert model.predict(other).shape == (120,)
     alone = NewtonNetClassifier(tune="off", **QUICK).fit(graph, half)
     permuted = from_edges(119 - other.pairs, other.features[::-1], labels=other.labels[::-1])

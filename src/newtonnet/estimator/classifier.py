@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from newtonnet.graphs import Graph, as_graph, check_trainable, homophily
 from newtonnet.training import override
 
-from .candidates import candidates, default_setting
+from .candidates import Candidate, candidates, default_setting
 from .ensemble import ensemble_of
 from .folds import fold_count, make_folds
 from .labels import read
@@ -58,13 +58,13 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes_: the classes, sorted.
         n_features_in_: number of features.
         ensemble_: the trained members and their weights.
-        settings_: the settings that were kept, the best first, each with its ``weight``.
+        settings_: the settings that were kept, the heaviest first, each with its ``weight`` and ``model``.
         tried_: how many settings were tried.
         validation_score_: score of the average on labelled nodes, each judged by members that had not seen its label;
             a little too good, since it was chosen by it. :func:`~newtonnet.cross_validate` gives an honest one.
         complete_: whether the time budget sufficed for everything.
         homophily_: learned h: share of edges whose ends are predicted alike, known labels put in.
-        filter_: the :class:`~newtonnet.estimator.LearnedFilter` of the best setting, or None for a model without one.
+        filter_: the :class:`~newtonnet.estimator.LearnedFilter` of the heaviest setting that has one, or None.
         history_: curves of its members: epoch, loss, train, validation, homophily.
         records_: their full records.
     """
@@ -133,18 +133,21 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         listed = (
             candidates(self.model, fixed, bound=not self.transferable and whole.nodes <= MOST_BOUND)
             if self.tune == "auto"
-            else [override(default_setting(self.model), fixed)]
+            else [Candidate(self.model, override(default_setting(self.model), fixed))]
         )
         folds = make_folds(whole, fold_count(whole) if self.folds is None else self.folds, seed=seed)
         loop = Loop(seed, self.threads, self.max_memory, self.device)
-        tuned = tune(self.model, whole, listed, folds, loop, clock=clock, tell=progress)
+        tuned = tune(whole, listed, folds, loop, clock=clock, tell=progress)
 
         self.classes_ = classes
         self.n_features_in_ = int(whole.features.shape[1])
         self.ensemble_ = ensemble_of(tuned.chosen, whole.class_names)
-        best = tuned.chosen[0]
-        self.records_ = [member.record for member in best.members]
-        self.settings_ = [{"weight": chosen.weight, **_plain(chosen.members[0].record)} for chosen in tuned.chosen]
+        told = [[member.record for member in chosen.members] for chosen in tuned.chosen]
+        self.records_ = next((records for records in told if records[0].outcome.response), told[0])
+        self.settings_ = [
+            {"weight": chosen.weight, "model": chosen.candidate.model, **_plain(chosen.members[0].record)}
+            for chosen in tuned.chosen
+        ]
         self.tried_ = tuned.tried
         self.complete_ = tuned.complete
         self.validation_score_ = tuned.validation

@@ -12,8 +12,10 @@ from torch import Tensor
 from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
 from newtonnet.nn import Population, build, check_same_graph
-from newtonnet.training import Progress, Record, Setting, fit
+from newtonnet.training import Progress, Record, fit
 from newtonnet.training.config import SHARED
+
+from .candidates import Candidate
 
 NONE = np.zeros((0, 0), dtype=np.float32)
 
@@ -57,26 +59,26 @@ class Loop:
     device: str
 
 
-def shapes(settings: Sequence[Setting]) -> list[list[int]]:
-    """Places of the settings that can train in one population, in order of their first."""
+def shapes(tried: Sequence[Candidate]) -> list[list[int]]:
+    """Places of the candidates that can train in one population, in order of their first."""
     alike: dict[str, list[int]] = {}
-    for place, setting in enumerate(settings):
-        shape = repr((setting.options, *(getattr(setting.config, name) for name in SHARED)))
+    for place, (model, setting) in enumerate(tried):
+        shape = repr((model, setting.options, *(getattr(setting.config, name) for name in SHARED)))
         alike.setdefault(shape, []).append(place)
     return list(alike.values())
 
 
 def train(
-    model: str,
     graph: Graph,
-    settings: Sequence[Setting],
+    tried: Sequence[Candidate],
     folds: Sequence[Split],
     loop: Loop,
     *,
     stop: Callable[[], bool],
     progress: Callable[[Progress], None] | None = None,
 ) -> list[list[Member]]:
-    """Members for every setting and fold, in order; all settings have one shape and train as one population."""
+    """Members for every candidate and fold, in order; the candidates have one shape and train as one population."""
+    model, settings = tried[0].model, [candidate.setting for candidate in tried]
     splits = [fold for _ in settings for fold in folds]
     configs = [
         replace(setting.config, seed=loop.seed + fold.index, run_seed=loop.seed)

@@ -57,7 +57,7 @@ def save(classifier: Any, path: str | PathLike[str]) -> None:
             }
             for member, weight in zip(ensemble.members, ensemble.weights, strict=True)
         ],
-        "first": len(classifier.records_),
+        "records": [record.id for record in classifier.records_],
         "learned": {name: _finite(getattr(classifier, name)) for name in PLAIN},
     }
     text = json.dumps(described, allow_nan=False)
@@ -85,7 +85,7 @@ def load(kind: type[Any], path: str | PathLike[str]) -> Any:
     rows = described["members"]
     members = [_member(row, place, tensors) for place, row in enumerate(rows)]
     classifier.ensemble_ = Ensemble(members, [row["weight"] for row in rows], tuple(described["class_names"]))
-    classifier.records_ = [member.record for member in members[: described["first"]]]
+    classifier.records_ = [member.record for member in members if member.record.id in described["records"]]
     classifier.history_ = curves(classifier.records_)
     classifier.filter_ = learned_filter(classifier.records_)
     for name in PLAIN:

@@ -11,8 +11,9 @@ from sklearn.metrics import roc_auc_score
 
 from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
-from newtonnet.training import Progress, Setting
+from newtonnet.training import Progress
 
+from .candidates import Candidate
 from .members import Loop, Member, shapes, train
 
 FINALISTS = 6
@@ -31,15 +32,15 @@ which still trains is its members' mean)."""
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """A setting that was kept.
+    """What was kept.
 
     Attributes:
-        setting: what it is.
+        candidate: a model and its setting.
         members: it, trained on each fold.
         weight: its share of the average.
     """
 
-    setting: Setting
+    candidate: Candidate
     members: Sequence[Member]
     weight: float
 
@@ -74,9 +75,8 @@ class Clock:
 
 
 def tune(
-    model: str,
     graph: Graph,
-    settings: Sequence[Setting],
+    tried: Sequence[Candidate],
     folds: Sequence[Split],
     loop: Loop,
     *,
@@ -86,59 +86,45 @@ def tune(
     """Try the settings and keep the best average of a few, within the time there is.
 
     Args:
-        model: its name in the zoo.
         graph: the graph with its labels.
-        settings: what to try, the most useful first: where time runs out the last ones are left.
+        tried: what to try, the most useful first: where time runs out the last ones are left.
         folds: inner splits; every labelled node validates one of them at most.
         loop: how to train.
         clock: when to stop.
         tell: hears how far it is.
     """
     tell = tell or (lambda what, share, best: None)
-    work = _Work(model, graph, settings, folds, loop, tell)
-    first = len(folds) if len(settings) <= 1 else min(len(folds), 3 if len(graph.labelled) <= SMALL else 1)
-    places = range(len(settings))
+    work = _Work(graph, tried, folds, loop, tell)
+    first = len(folds) if len(tried) == 1 else min(len(folds), 3 if len(graph.labelled) <= SMALL else 1)
+    places = range(len(tried))
     complete = work.run(places, range(first), clock.part(SCAN if first < len(folds) else 1.0), "trying settings")
-    tried = work.tried()
-    ranked = sorted(tried, key=lambda place: -work.score(place, range(first)))[:FINALISTS]
+    begun = work.begun()
+    ranked = sorted(begun, key=lambda place: -work.score(place, range(first)))[:FINALISTS]
     complete &= work.run(ranked, range(first, len(folds)), clock, "training the best ones")
     whole = [place for place in ranked if work.count(place) == len(folds)] or ranked[:1]
     weights, validation = average(work, whole, graph)
     chosen = [
-        Chosen(settings[place], list(work.members[place].values()), weight)
+        Chosen(tried[place], list(work.members[place].values()), weight)
         for place, weight in sorted(weights.items(), key=lambda item: -item[1])
     ]
-    return Tuned(chosen, len(tried), validation, complete)
+    return Tuned(chosen, len(begun), validation, complete)
 
 
 class _Work:
-    """Members by setting and fold, as far as there was time for them."""
+    """Members by candidate and fold, as far as there was time for them."""
 
     def __init__(
-        self,
-        model: str,
-        graph: Graph,
-        settings: Sequence[Setting],
-        folds: Sequence[Split],
-        loop: Loop,
-        tell: Tell,
+        self, graph: Graph, tried: Sequence[Candidate], folds: Sequence[Split], loop: Loop, tell: Tell
     ) -> None:
-        self.model, self.graph, self.settings, self.folds, self.loop, self.tell = (
-            model,
-            graph,
-            settings,
-            folds,
-            loop,
-            tell,
-        )
-        self.members: list[dict[int, Member]] = [{} for _ in settings]
+        self.graph, self.candidates, self.folds, self.loop, self.tell = graph, tried, folds, loop, tell
+        self.members: list[dict[int, Member]] = [{} for _ in tried]
 
     def run(self, places: Sequence[int], folds: Sequence[int], clock: Clock, what: str) -> bool:
         """Train these settings on these folds, shape by shape; whether all of them came to their end."""
-        groups = [[places[i] for i in group] for group in shapes([self.settings[place] for place in places])]
+        groups = [[places[i] for i in group] for group in shapes([self.candidates[place] for place in places])]
         complete = True
         for done, group in enumerate(groups if folds else []):
-            if clock.over() and self.tried():
+            if clock.over() and self.begun():
                 return False
             own = clock.part(1 / (len(groups) - done))
 
@@ -148,9 +134,8 @@ class _Work:
                 self.tell(what, (done + inside) / len(groups), max(self.best(), mean))
 
             trained = train(
-                self.model,
                 self.graph,
-                [self.settings[place] for place in group],
+                [self.candidates[place] for place in group],
                 [self.folds[fold] for fold in folds],
                 self.loop,
                 stop=own.over,
@@ -163,8 +148,8 @@ class _Work:
             complete &= not own.over()
         return complete
 
-    def tried(self) -> list[int]:
-        """Settings that have a member."""
+    def begun(self) -> list[int]:
+        """Candidates that have a member."""
         return [place for place, own in enumerate(self.members) if own]
 
     def count(self, place: int) -> int:
@@ -189,7 +174,7 @@ def average(work: _Work, places: Sequence[int], graph: Graph) -> tuple[dict[int,
     """
     if not places:
         raise ValueError("every setting failed: its loss was not a number; scale the features, or lower learning_rate")
-    metric = work.settings[0].config.metric
+    metric = work.candidates[0].setting.config.metric
     common = sorted(set.intersection(*(set(work.members[place]) for place in places)))
     truth = graph.labels[np.concatenate([work.folds[fold].validation for fold in common])]
     held = {place: np.concatenate([work.members[place][fold].held for fold in common]) for place in places}
