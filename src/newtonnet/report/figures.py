@@ -5,11 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from newtonnet.graphs import BANDS
 from newtonnet.training import FREQUENCIES, Record
 
-BLUE, ORANGE, GREEN, GREY = "#2563eb", "#ea580c", "#059669", "#64748b"
-BAND_COLOURS = ("#dbeafe", "#f1f5f9", "#ffedd5")
+from .plot_style import BLUE, GREEN, GREY, ORANGE, shade_bands, styled
 
 
 def filter_figure(records: Sequence[Record]) -> go.Figure:
@@ -18,17 +16,14 @@ def filter_figure(records: Sequence[Record]) -> go.Figure:
     values = np.array([record.outcome.values for record in records])
     mean, low, high = responses.mean(axis=0), responses.min(axis=0), responses.max(axis=0)
     figure = go.Figure()
-    edges = (0.0, *BANDS, 2.0)
-    for name, colour, left, right in zip(("low", "middle", "high"), BAND_COLOURS, edges, edges[1:], strict=False):
-        figure.add_vrect(x0=left, x1=right, fillcolor=colour, opacity=0.6, line_width=0, layer="below")
-        figure.add_annotation(x=(left + right) / 2, y=1.08, yref="paper", text=name, showarrow=False)
+    shade_bands(figure, height=1.08 * max(float(high.max()), 1e-9))
     figure.add_scatter(x=FREQUENCIES, y=high, line={"width": 0}, hoverinfo="skip", showlegend=False)
     figure.add_scatter(
         x=FREQUENCIES,
         y=low,
         line={"width": 0},
         fill="tonexty",
-        fillcolor="rgba(37,99,235,0.2)",
+        fillcolor="rgba(47,111,228,0.2)",
         name="range over splits",
     )
     figure.add_scatter(x=FREQUENCIES, y=mean, line={"color": BLUE, "width": 3}, name="g(λ), mean over splits")
@@ -41,7 +36,7 @@ def filter_figure(records: Sequence[Record]) -> go.Figure:
     )
     figure.update_xaxes(title="frequency λ", range=[-0.03, 2.03])
     figure.update_yaxes(title="amplitude g(λ)", rangemode="tozero")
-    return _styled(figure)
+    return styled(figure)
 
 
 def history_figure(records: Sequence[Record], *, true_homophily: float, chance: float) -> go.Figure:
@@ -62,14 +57,4 @@ def history_figure(records: Sequence[Record], *, true_homophily: float, chance: 
         figure.add_hline(y=level, line={"color": GREY, "dash": dash}, annotation_text=label)
     figure.update_xaxes(title="epoch")
     figure.update_yaxes(range=[0, 1.02])
-    return _styled(figure)
-
-
-def _styled(figure: go.Figure) -> go.Figure:
-    figure.update_layout(
-        template="plotly_white",
-        height=360,
-        margin={"l": 60, "r": 20, "t": 40, "b": 50},
-        legend={"orientation": "h", "y": -0.25},
-    )
-    return figure
+    return styled(figure)

@@ -1,4 +1,4 @@
-"""Everything that the page about one person's graph shows, as plain data: whoever trains makes it, the page reads it."""
+"""Everything that the page about one graph shows, as plain data: whoever trains makes it, the page reads it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -5,24 +5,12 @@ from dataclasses import dataclass
 from html import escape
 from importlib.metadata import version
 
-from plotly.offline import get_plotlyjs
-
 from newtonnet.graphs import BANDS
 from newtonnet.training import FREQUENCIES, Record, summarise
 
 from .figures import filter_figure, history_figure
-
-STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #0f172a; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.25rem; margin-top: 2.5rem; }
-table { border-collapse: collapse; } td, th { padding: .3rem .9rem .3rem 0; text-align: left; }
-th { color: #475569; font-weight: 500; } .lead { font-size: 1.1rem; } footer { margin-top: 3rem; color: #64748b; }
-code { background: #f1f5f9; padding: .1rem .3rem; border-radius: .2rem; }
-"""
-
-
-QUIET = {"displaylogo": False, "showSendToCloud": False}
-"""Plots without a button that would send them away."""
+from .frame import document
+from .markup import plot
 
 
 @dataclass(frozen=True)
@@ -43,13 +31,9 @@ class Study:
 
 def render(title: str, studies: Sequence[Study], *, command: str) -> str:
     """The page as HTML; names from outside are escaped."""
-    sections = "".join(_section(study) for study in studies)
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(title)}</title><style>{STYLE}</style><script>{get_plotlyjs()}</script></head>
-<body><h1>{escape(title)}</h1>{sections}
-<footer>Made by newtonnet {version("newtonnet")} with <code>{escape(command)}</code>.</footer></body></html>
-"""
+    sections = "".join(_section(study, place) for place, study in enumerate(studies))
+    made = f"<footer>Made by newtonnet {version('newtonnet')} with <code>{escape(command)}</code>.</footer>"
+    return document(title, f"<h1>{escape(title)}</h1>{sections}{made}", scripts=("page.js",))
 
 
 def headline(study: Study) -> str:
@@ -73,7 +57,7 @@ def _kept(response: Sequence[float]) -> str:
     return f"puts {bands[name] / max(sum(bands.values()), 1e-300):.0%} of its amplitude on {name} frequencies"
 
 
-def _section(study: Study) -> str:
+def _section(study: Study, place: int) -> str:
     summary = summarise(study.records)
     learned = f"{summary.homophily:.3f}" if summary.homophily is not None else "none"
     metric = str(study.records[0].config["metric"]).replace("_", "-")
@@ -86,10 +70,11 @@ def _section(study: Study) -> str:
     }
     if summary.failed:
         rows["failed"] = f"{summary.failed} of {len(study.records)} members: their loss was not a number"
-    table = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows.items())
-    history = history_figure(study.done, true_homophily=study.homophily, chance=1 / study.classes)
-    pictures = "".join(
-        f"<h3>{name}</h3>{figure.to_html(full_html=False, include_plotlyjs=False, config=QUIET)}"
-        for name, figure in (("The learned filter", filter_figure(study.done)), ("Training", history))
+    table = "".join(
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in rows.items()
     )
+    history = history_figure(study.done, true_homophily=study.homophily, chance=1 / study.classes)
+    learned_filter = plot(f"filter-{place}", filter_figure(study.done), alternative=headline(study))
+    training = plot(f"training-{place}", history, alternative="Validation score and learned homophily over epochs.")
+    pictures = f"<h3>The learned filter</h3>{learned_filter}<h3>Training</h3>{training}"
     return f"<h2>{escape(study.title)}</h2><p class=lead>{escape(headline(study))}</p><table>{table}</table>{pictures}"

@@ -1,0 +1,104 @@
+"""The part of a page that says how good the predictions are, and how it compares with simpler models."""
+
+from collections.abc import Sequence
+
+from .evaluation_figures import calibration_figure, comparison_figure, confusion_figure
+from .findings import Evaluation, Findings
+from .markup import plot, sentences, table
+from .quantities import decimal, duration, is_known, percent, percent_range, plural
+from .words import comparison_rule, metric_name
+
+MISSING = (
+    "How good the predictions are was not measured: for that, labelled nodes have to be held out and the model trained "
+    "again without them."
+)
+
+
+def evaluation_section(findings: Findings) -> str:
+    """Comparison, classes, confusion and calibration; a sentence where nothing was measured."""
+    evaluation = findings.evaluation
+    if evaluation is None:
+        return sentences([MISSING])
+    names, counts = findings.data.class_names, findings.data.class_counts
+    return (
+        f"<h3>Beside other models</h3>{_comparison(evaluation)}"
+        f"<h3>Class by class</h3>{_classes(evaluation, names, counts)}{_confusion(evaluation, names)}"
+        f"<h3>How far to trust the probabilities</h3>{_calibration(evaluation)}"
+    )
+
+
+def _comparison(evaluation: Evaluation) -> str:
+    models = (evaluation.ours, *evaluation.others)
+    name = metric_name(evaluation.metric)
+    said = "; ".join(f"{scores.model} {percent(scores.mean)}" for scores in models)
+    picture = plot(
+        "comparison-plot",
+        comparison_figure(evaluation),
+        alternative=f"Mean {name} over the same splits: {said}.",
+        caption="Every dot is one split; diamonds are means with their 95% interval.",
+    )
+    rows = [
+        (scores.model, percent(scores.mean), percent_range(scores.interval), duration(scores.seconds))
+        for scores in models
+    ]
+    columns = ("model", name, "95% interval", "time")
+    numbers = table(columns, rows, caption=f"Held-out {name} over {plural(len(evaluation.ours.splits), 'split')}")
+    rule = sentences([comparison_rule(evaluation.ours)], css_class="quiet") if evaluation.others else ""
+    return f"{picture}{numbers}{rule}"
+
+
+def _classes(evaluation: Evaluation, names: Sequence[str], counts: Sequence[int]) -> str:
+    rows = [
+        (name, f"{count:,}", percent(precision), percent(recall), percent(f1))
+        for name, count, precision, recall, f1 in zip(
+            names, counts, evaluation.precision, evaluation.recall, evaluation.f1, strict=True
+        )
+    ]
+    meaning = (
+        "Precision: of the nodes given a class, the share that has it. Recall: of the nodes that have it, the share "
+        "found. F1: their harmonic mean."
+    )
+    numbers = table(("class", "nodes", "precision", "recall", "F1"), rows, caption="Held-out results of each class")
+    return numbers + sentences([meaning], css_class="quiet")
+
+
+def _confusion(evaluation: Evaluation, names: Sequence[str]) -> str:
+    picture = plot(
+        "confusion-plot",
+        confusion_figure(evaluation.confusion, names),
+        alternative=f"Confusion matrix of {plural(len(names), 'class', 'classes')}. {_worst(evaluation, names)}",
+        caption=f"Rows are true classes, columns predicted ones; colour is the share of the row. "
+        f"{_worst(evaluation, names)}",
+        widest=280 + 90 * len(names),
+    )
+    rows = [(name, *(f"{cell:,}" for cell in row)) for name, row in zip(names, evaluation.confusion, strict=True)]
+    numbers = table(("true \\ predicted", *names), rows, caption="Nodes of each true class by predicted class")
+    return f"{picture}<details><summary>The matrix in numbers</summary>{numbers}</details>"
+
+
+def _worst(evaluation: Evaluation, names: Sequence[str]) -> str:
+    """The largest count off the diagonal, in words."""
+    wrong = [(cell, i, j) for i, row in enumerate(evaluation.confusion) for j, cell in enumerate(row) if i != j]
+    most, true, told = max(wrong, key=lambda one: one[0], default=(0, 0, 0))
+    if most == 0:
+        return "No node was taken for another class."
+    return f"The commonest error: {plural(most, 'node')} of class {names[true]} taken for {names[told]}."
+
+
+def _calibration(evaluation: Evaluation) -> str:
+    if not evaluation.bins:
+        return sentences(["The probabilities were not kept."])
+    error = evaluation.calibration_error
+    confident = sum(confidence * count for confidence, _, count in evaluation.bins)
+    correct = sum(right * count for _, right, count in evaluation.bins)
+    side = "too sure of itself" if confident > correct else "not sure enough of itself"
+    judged = "its probabilities can be taken at their word" if error < 0.05 else f"on the whole the model is {side}"
+    text = f"Expected calibration error {decimal(error)}: {judged}." if is_known(error) else ""
+    picture = plot(
+        "calibration-plot",
+        calibration_figure(evaluation.bins),
+        alternative=f"Share correct against confidence in {plural(len(evaluation.bins), 'bin')}. {text}",
+        caption="On the dotted line a confidence of 70% is right 70% of the time; larger dots hold more nodes.",
+        widest=560,
+    )
+    return sentences([text] if text else []) + picture

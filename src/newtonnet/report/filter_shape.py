@@ -1,0 +1,100 @@
+"""The shape of a learned filter: its responses on one scale, and which frequencies they keep."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from newtonnet.graphs import BANDS
+
+from .findings import Response
+
+Kind = Literal["low", "high", "middle", "ends", "flat", "even"]
+Reals = NDArray[np.float64]
+
+MARGIN = 0.1
+"""How far, on the scale of the largest amplitude, two bands must differ to count as different."""
+FLAT = 0.25
+"""A response that varies by no more than this part of its largest amplitude counts as constant."""
+
+
+@dataclass(frozen=True)
+class FilterShape:
+    """A filter's responses over splits, each divided by its own largest magnitude."""
+
+    frequencies: list[float]
+    mean: list[float]
+    lowest: list[float]
+    highest: list[float]
+    points: list[float]
+    values: list[float]
+    """Means at the points, on the same scale."""
+    scale: float
+    """The largest magnitude, the mean over splits."""
+    kinds: tuple[Kind, ...]
+    """What each split's own filter is."""
+    kind: Kind
+    """What their mean is."""
+
+
+def filter_shape(response: Response) -> FilterShape | None:
+    """The common shape of a filter's splits; None where no split has a finite response.
+
+    The encoder before the filter absorbs any factor, so only the shape can be compared between splits.
+    """
+    rows = np.array(response.responses, dtype=np.float64).reshape(len(response.responses), len(response.frequencies))
+    kept = np.isfinite(rows).all(axis=1)
+    if not rows.size or not kept.any():
+        return None
+    largest = np.abs(rows[kept]).max(axis=1, keepdims=True)
+    divisor = np.where(largest > 0, largest, 1.0)
+    scaled = rows[kept] / divisor
+    points = list(response.points)
+    values: list[float] = []
+    if points:
+        values = (np.array(response.values, dtype=np.float64)[kept] / divisor).mean(axis=0).tolist()
+    frequencies = np.array(response.frequencies, dtype=np.float64)
+    sizes = np.abs(scaled)
+    return FilterShape(
+        frequencies=frequencies.tolist(),
+        mean=scaled.mean(axis=0).tolist(),
+        lowest=scaled.min(axis=0).tolist(),
+        highest=scaled.max(axis=0).tolist(),
+        points=points,
+        values=values,
+        scale=float(largest.mean()),
+        kinds=tuple(filter_kind(frequencies, row) for row in sizes),
+        kind=filter_kind(frequencies, sizes.mean(axis=0)),
+    )
+
+
+def filter_kind(frequencies: Sequence[float] | Reals, magnitudes: Sequence[float] | Reals) -> Kind:
+    """Which bands a response keeps, from the mean magnitude in each third of [0, 2].
+
+    Args:
+        frequencies: in [0, 2], shape ``(m,)``.
+        magnitudes: the response without its sign, shape ``(m,)``.
+
+    Returns:
+        ``flat`` if it is close to constant; ``even`` if it is not, and yet no band stands out; ``middle`` or ``ends``
+        where the middle band stands out above or below both others; else ``low`` or ``high``.
+
+    >>> grid = [0.0, 0.5, 1.0, 1.5, 2.0]
+    >>> [filter_kind(grid, row) for row in ([1, 0.8, 0.5, 0.2, 0], [0, 0.4, 1, 0.4, 0], [0.9, 0.95, 1, 1, 0.9])]
+    ['low', 'middle', 'flat']
+    """
+    sizes = np.asarray(magnitudes, dtype=np.float64)
+    top = sizes.max(initial=0.0)
+    if top == 0 or sizes.max() - sizes.min() <= FLAT * top:
+        return "flat"
+    band = np.searchsorted(BANDS, np.asarray(frequencies, dtype=np.float64), side="right")
+    low, middle, high = (float(sizes[band == b].mean() / top) if (band == b).any() else 0.0 for b in range(3))
+    if middle - max(low, high) > MARGIN:
+        return "middle"
+    if min(low, high) - middle > MARGIN and min(low, high) >= max(low, high) / 2:
+        return "ends"
+    if abs(low - high) <= MARGIN:
+        return "even"
+    return "low" if low > high else "high"

@@ -1,0 +1,196 @@
+"""The page about one person's graph: what was found, why, how good it is, and how to do it again."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+
+from .evaluation_section import evaluation_section
+from .filter_shape import FilterShape, filter_shape
+from .findings import Findings
+from .findings_figures import homophily_figure, spectral_figure, training_figure
+from .frame import document
+from .markup import facts, plot, sentences, table
+from .playground import SCRIPTS, playground
+from .quantities import DASH, decimal, duration, is_known, percent, plain, plural
+from .words import KEEPS, describe, metric_name
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page that the table of contents names."""
+
+    anchor: str
+    title: str
+    body: str
+
+
+def render_findings(findings: Findings) -> str:
+    """One self-contained HTML page; it loads nothing, and names from outside are escaped."""
+    shape = filter_shape(findings.response) if findings.response is not None else None
+    sections = [
+        _filter_section(findings, shape),
+        _playground_section(findings, shape),
+        Section("training", "Training", _training(findings)),
+        Section("quality", "How good it is", evaluation_section(findings)),
+        Section("data", "The data", _data(findings)),
+        Section("again", "Settings, and how to repeat it", _again(findings)),
+    ]
+    contents = "".join(f'<li><a href="#{one.anchor}">{escape(one.title)}</a></li>' for one in sections)
+    main = "".join(
+        f'<section id="{one.anchor}" aria-labelledby="{one.anchor}-title">'
+        f'<h2 id="{one.anchor}-title">{escape(one.title)}</h2>{one.body}</section>'
+        for one in sections
+    )
+    body = (
+        f'<a class="skip" href="#main">Skip to the findings</a><header><h1>{escape(findings.title)}</h1>'
+        f'<p class="quiet">{escape(_subtitle(findings))}</p></header><main id="main">{_summary(findings)}'
+        f'<nav aria-label="Contents"><ul>{contents}</ul></nav>{main}</main>'
+        f"<footer><p>Made by newtonnet {escape(findings.version)}. This file needs nothing else and sends nothing "
+        f"anywhere.</p></footer>"
+    )
+    return document(findings.title, body, scripts=("page.js", *SCRIPTS))
+
+
+def _subtitle(findings: Findings) -> str:
+    data = findings.data
+    size = f"{plural(data.nodes, 'node')}, {plural(data.edges, 'edge')}, "
+    return size + f"{plural(len(data.class_names), 'class', 'classes')}; model {findings.model}"
+
+
+def _summary(findings: Findings) -> str:
+    first, *others = describe(findings)
+    agreement = findings.agreement
+    numbers = {
+        "neighbours agree": percent(agreement.known),
+        "by chance": percent(agreement.chance),
+        "learned homophily": percent(agreement.learned),
+        "trained in": duration(findings.seconds),
+    }
+    if findings.evaluation is not None:
+        score = f"{metric_name(findings.evaluation.metric)}, held out"
+        numbers = {score: percent(findings.evaluation.ours.mean), **numbers}
+    shown = {name: value for name, value in numbers.items() if value != DASH}
+    notes = [*findings.remarks, *findings.data.warnings]
+    items = "".join(f"<li>{escape(note)}</li>" for note in notes)
+    notice = f'<div class="notice" role="note"><strong>Please note</strong><ul>{items}</ul></div>' if notes else ""
+    return f'{sentences([first], css_class="lead")}{sentences(others)}<div class="numbers">{facts(shown)}</div>{notice}'
+
+
+def _filter_section(findings: Findings, shape: FilterShape | None) -> Section:
+    spectrum = findings.spectrum
+    title = "The learned filter" if shape is not None else "The graph's spectrum"
+    if shape is None and spectrum is None:
+        missing = "There is no picture: this model has no spectral filter, and the graph's spectrum was not estimated."
+        return Section("filter", "The learned filter", sentences([missing]))
+    texts = []
+    if shape is None:
+        texts.append("This model has no spectral filter; the graph's own frequencies are shown alone.")
+        alternative = "The graph's spectrum."
+    else:
+        texts.append(
+            "The filter multiplies each frequency λ of the graph by g(λ): low frequencies are what neighbours share, "
+            "high ones how they differ."
+        )
+        texts.append(_scaling(shape))
+        alternative = f"Response over frequencies from 0 to 2: the filter {KEEPS[shape.kind]}. {_in_numbers(shape)}"
+    if spectrum is None:
+        texts.append("The graph's spectrum was not estimated.")
+    else:
+        energy = "the labels and, where there are none, the predictions" if spectrum.predicted else "the labels"
+        texts.append(f"The spectrum is an estimate; the energy is that of {energy}, each class against its mean.")
+    picture = plot("filter-plot", spectral_figure(shape, spectrum), alternative=alternative)
+    numbers = _points_table(shape) if shape is not None and shape.points else ""
+    return Section("filter", title, sentences(texts[:1]) + picture + sentences(texts[1:], css_class="quiet") + numbers)
+
+
+def _scaling(shape: FilterShape) -> str:
+    how = "divided by its own largest magnitude, because the encoder before the filter absorbs any factor"
+    if len(shape.kinds) == 1:
+        return f"The response is {how}."
+    return f"Before averaging over {len(shape.kinds)} splits, each split's response is {how}."
+
+
+def _in_numbers(shape: FilterShape) -> str:
+    picks = [round(i * (len(shape.mean) - 1) / 4) for i in range(5)]
+    return "Mean amplitudes: " + ", ".join(f"{shape.mean[i]:.2f} at {shape.frequencies[i]:.2f}" for i in picks) + "."
+
+
+def _points_table(shape: FilterShape) -> str:
+    rows = [(decimal(point, 2), decimal(value)) for point, value in zip(shape.points, shape.values, strict=True)]
+    numbers = table(("point λ", "value"), rows, caption="Values at the filter's points, largest amplitude = 1")
+    return f"<details><summary>The values in numbers</summary>{numbers}</details>"
+
+
+def _playground_section(findings: Findings, shape: FilterShape | None) -> Section:
+    if shape is None or findings.response is None:
+        missing = "There is nothing to play with: this model has no spectral filter."
+        return Section("play", "Filter playground", sentences([missing]))
+    hint = (
+        '<p class="screen-only">Drag the points, or move to one with the Tab key and use the arrow keys, Home and End. '
+        "The curve is the polynomial through them, wiggles included.</p>"
+    )
+    sampled = "" if shape.points else sentences(["The learned filter has no points of its own; it is sampled here."])
+    return Section(
+        "play", "Filter playground", hint + sampled + playground(shape, findings.response, findings.spectrum)
+    )
+
+
+def _training(findings: Findings) -> str:
+    history = [one for one in findings.history if one.epochs]
+    if not history:
+        return sentences(["The course of the training was not kept."])
+    metric = findings.evaluation.metric if findings.evaluation is not None else "accuracy"
+    best = sorted(one.best_epoch for one in history)
+    scores = plot(
+        "training-plot",
+        training_figure(history, metric),
+        alternative=f"{metric_name(metric)} over epochs; the best epochs lie between {best[0]} and {best[-1]}.",
+        caption=f"{metric_name(metric).capitalize() if metric == 'accuracy' else metric_name(metric)} on training and "
+        "validation nodes. The state of the best epoch is kept.",
+    )
+    ends = [value for one in history for value in one.homophily[-1:] if is_known(value)]
+    if not ends:
+        return scores + sentences(["This model does not learn a homophily."], css_class="quiet")
+    agreement = findings.agreement
+    homophily = plot(
+        "homophily-plot",
+        homophily_figure(history, agreement),
+        alternative=f"Learned homophily over epochs; it ends between {percent(min(ends))} and {percent(max(ends))}. "
+        f"Known labels: {percent(agreement.known)}; chance: {percent(agreement.chance)}.",
+        caption="Homophily as the model sees it: its predictions, with training labels put in.",
+    )
+    return f'<div class="pair">{homophily}{scores}</div>'
+
+
+def _data(findings: Findings) -> str:
+    data, agreement = findings.data, findings.agreement
+    rows = {
+        "nodes": f"{data.nodes:,}, of which {data.labelled:,} labelled",
+        "edges": f"{data.edges:,}{', weighted' if data.weighted else ''}",
+        "features": f"{data.features:,} ({data.feature_kind})",
+        "nodes without an edge": f"{data.isolated:,}",
+        "connected components": f"{data.components:,}",
+        "edges between labelled nodes": f"{agreement.known_edges:,}",
+    }
+    total = max(data.labelled, 1)
+    classes = table(
+        ("class", "labelled nodes", "share"),
+        [
+            (name, f"{count:,}", percent(count / total))
+            for name, count in zip(data.class_names, data.class_counts, strict=True)
+        ],
+        caption="Labelled nodes of each class",
+    )
+    return f'<div class="facts">{facts(rows)}</div>{classes}'
+
+
+def _again(findings: Findings) -> str:
+    settings: Mapping[str, str] = {name: plain(value) for name, value in findings.settings.items()}
+    if not settings:
+        chosen = "No settings were recorded."
+    elif findings.tried > 1:
+        chosen = f"These settings were the best of {findings.tried:,} tried, by the score on validation nodes."
+    else:
+        chosen = "These settings were used; no others were tried."
+    listed = f'<div class="facts">{facts(settings)}</div>' if settings else ""
+    return f"{sentences([chosen])}{listed}<h3>The command</h3><pre><code>{escape(findings.command)}</code></pre>"

@@ -1,0 +1,160 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from newtonnet.report import Agreement, Data, Evaluation, Findings, History, Response, Scores, Spectrum
+
+CLASSES = ("student", "faculty", "course", "project", "staff")
+COUNTS = (412, 285, 240, 173, 90)
+POINTS = (0.0, 0.4, 0.8, 1.2, 1.6, 2.0)
+SPLITS = 10
+
+
+@pytest.fixture(scope="session")
+def findings():
+    """A heterophilous graph of five classes, evaluated on ten splits, with numbers as a real run gives them."""
+    rng = np.random.default_rng(7)
+    return Findings(
+        title="People of four departments",
+        model="newtonnet",
+        command="newtonnet fit --nodes people.csv --edges links.csv --label-column role --out run/ --seed 0",
+        version="0.1.0",
+        settings={
+            "degree": 5,
+            "points": "equispaced",
+            "hidden": 64,
+            "learning_rate": 0.01,
+            "filter_learning_rate": 0.005,
+            "weight_decay": 0.0005,
+            "dropout": 0.5,
+            "gammas": (2.0, 1.0, 3.0),
+            "patience": None,
+            "self_loops": False,
+        },
+        tried=24,
+        seconds=93.4,
+        data=Data(
+            nodes=1520,
+            edges=6843,
+            features=1703,
+            feature_kind="sparse",
+            class_names=CLASSES,
+            class_counts=COUNTS,
+            isolated=12,
+            components=17,
+            weighted=False,
+            warnings=("12 nodes have no edge; for them the model sees features alone.",),
+        ),
+        agreement=Agreement(known=0.112, known_edges=4310, learned=0.131, chance=0.244),
+        spectrum=spectrum(),
+        response=response(rng),
+        history=[history(rng) for _ in range(SPLITS)],
+        evaluation=evaluation(rng),
+    )
+
+
+def response(rng):
+    frequencies = np.round(np.arange(41) * 0.05, 2)
+    shape = np.array([0.22, 0.05, 0.0, 0.34, 0.81, 1.0])
+    rows, values = [], []
+    for _ in range(SPLITS):
+        t = np.maximum(shape + 0.06 * rng.standard_normal(6), 0) * rng.uniform(0.8, 2.2)
+        polynomial = np.polynomial.Chebyshev.fit(POINTS, t, 5, domain=[0, 2])
+        values.append(t.tolist())
+        rows.append(polynomial(frequencies).tolist())
+    return Response(
+        frequencies=frequencies.tolist(),
+        responses=rows,
+        points=POINTS,
+        values=values,
+        nonnegative=True,
+        gammas=(2.0, 1.0, 3.0),
+        pivot=0.2,
+        homophily=0.131,
+        squared=True,
+    )
+
+
+def spectrum():
+    x = np.linspace(0, 2, 101)
+    density = np.exp(-(((x - 1) / 0.32) ** 2)) + 0.35 * np.exp(-(((x - 0.12) / 0.08) ** 2))
+    energy = np.exp(-(((x - 1.45) / 0.28) ** 2)) + 0.2 * np.exp(-(((x - 0.5) / 0.3) ** 2))
+    scaled = [(y / np.trapezoid(y, x)).tolist() for y in (density, energy)]
+    return Spectrum(frequencies=x.tolist(), density=scaled[0], label_energy=scaled[1], predicted=True)
+
+
+def history(rng):
+    epochs = list(range(0, int(rng.integers(180, 320)), 10))
+    rise = 1 - np.exp(-np.array(epochs) / 40)
+    validation = 0.3 + 0.5 * rise + 0.012 * rng.standard_normal(len(epochs))
+    return History(
+        epochs=epochs,
+        train=(0.25 + 0.72 * rise).tolist(),
+        validation=validation.tolist(),
+        homophily=(0.34 - 0.21 * rise + 0.006 * rng.standard_normal(len(epochs))).tolist(),
+        best_epoch=epochs[int(validation.argmax())],
+    )
+
+
+def scores(model, centre, spread, rng, seconds):
+    splits = np.clip(centre + spread * rng.standard_normal(SPLITS), 0, 1)
+    reach = 2.26 * splits.std(ddof=1) * (1 / SPLITS + 1 / (SPLITS - 1)) ** 0.5
+    mean = float(splits.mean())
+    return Scores(model, splits.tolist(), mean, (mean - reach, mean + reach), seconds)
+
+
+def evaluation(rng):
+    ours = scores("newtonnet", 0.79, 0.018, rng, 41.2)
+    others = [scores("mlp", 0.735, 0.02, rng, 12.9), scores("gcn", 0.561, 0.024, rng, 18.3)]
+    right = (0.88, 0.81, 0.83, 0.69, 0.42)
+    confusion = []
+    for i, (count, share) in enumerate(zip(COUNTS, right, strict=True)):
+        correct = round(count * share)
+        others_of_row = rng.multinomial(count - correct, [0.25] * 4).tolist()
+        confusion.append([*others_of_row[:i], correct, *others_of_row[i:]])
+    table = np.array(confusion)
+    precision, recall = table.diagonal() / table.sum(axis=0), table.diagonal() / table.sum(axis=1)
+    return Evaluation(
+        metric="accuracy",
+        ours=ours,
+        others=others,
+        majority=COUNTS[0] / sum(COUNTS),
+        confusion=confusion,
+        precision=precision.tolist(),
+        recall=recall.tolist(),
+        f1=(2 * precision * recall / (precision + recall)).tolist(),
+        bins=[
+            (0.35, 0.31, 60),
+            (0.46, 0.42, 95),
+            (0.55, 0.5, 140),
+            (0.65, 0.58, 180),
+            (0.75, 0.7, 210),
+            (0.85, 0.79, 255),
+            (0.95, 0.91, 260),
+        ],
+        calibration_error=0.049,
+    )
+
+
+HOSTILE = ("<script>alert(1)</script>", "</script><!--", '"><img src=x onerror=alert(1)>', "<b>bold</b>", "a\u2028b")
+
+
+@pytest.fixture(scope="session")
+def hostile(findings):
+    """The same run with names that would break a page which trusts them."""
+    return replace(
+        findings,
+        title=HOSTILE[0],
+        model=HOSTILE[2],
+        command=f"newtonnet fit --title '{HOSTILE[1]}'",
+        version="<i>0</i>",
+        settings={HOSTILE[0]: HOSTILE[2]},
+        remarks=(HOSTILE[2],),
+        data=replace(findings.data, class_names=HOSTILE, feature_kind=HOSTILE[3], warnings=(HOSTILE[1],)),
+        evaluation=replace(
+            findings.evaluation,
+            ours=replace(findings.evaluation.ours, model=HOSTILE[2]),
+            others=[replace(findings.evaluation.others[0], model=HOSTILE[0])],
+        ),
+    )

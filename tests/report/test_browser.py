@@ -1,0 +1,388 @@
+"""The page in a real browser: Chromium, driven over its DevTools protocol through a pipe."""
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from newtonnet.report import render_findings
+from newtonnet.training.shape import band_masks, shape_penalty
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--remote-debugging-pipe",
+)
+PATIENCE = 20.0
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="needs a Chromium in the PATH (Debian: apt-get install chromium)"
+)
+
+
+class Browser:
+    """One Chromium with one tab; commands go in, answers and events come out."""
+
+    def __init__(self, profile):
+        (command_end, commands), (answers, answer_end) = os.pipe(), os.pipe()
+        # The protocol wants file descriptors 3 and 4; high ones cannot be overwritten while they are put there.
+        given = [fcntl.fcntl(end, fcntl.F_DUPFD, 30) for end in (command_end, answer_end)]
+        places = f'exec "$@" 3<&{given[0]} 4>&{given[1]}'
+        arguments = ["bash", "-c", places, "bash", CHROMIUM, *FLAGS, f"--user-data-dir={profile}"]
+        self.process = subprocess.Popen(
+            arguments, pass_fds=given, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        for end in (command_end, answer_end, *given):
+            os.close(end)
+        os.set_blocking(answers, False)
+        self.commands, self.answers, self.rest = commands, answers, b""
+        self.count, self.session, self.events, self.page = 0, None, [], None
+        target = self.send("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Network", "Log"):
+            self.send(f"{domain}.enable")
+
+    def send(self, method, **parameters):
+        self.count += 1
+        message = {"id": self.count, "method": method, "params": parameters}
+        message |= {"sessionId": self.session} if self.session else {}
+        os.write(self.commands, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self.receive()
+            if answer.get("id") == self.count:
+                assert "error" not in answer, answer
+                return answer["result"]
+            self.events.append(answer)
+
+    def receive(self):
+        end = time.monotonic() + PATIENCE
+        while b"\0" not in self.rest:
+            assert time.monotonic() < end, "Chromium does not answer"
+            try:
+                self.rest += os.read(self.answers, 1 << 20)
+            except BlockingIOError:
+                time.sleep(0.005)
+        message, self.rest = self.rest.split(b"\0", 1)
+        return json.loads(message)
+
+    def evaluate(self, expression):
+        answer = self.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def show(self, path, *, width=1200, height=900):
+        """Open a page and wait until its script has run and its fonts and plots are there."""
+        self.events.clear()
+        self.page = path
+        self.resize(width, height)
+        self.send("Page.navigate", url=path.as_uri())
+        self.until("document.readyState === 'complete' && location.protocol === 'file:'")
+        self.settle()
+
+    def until(self, condition):
+        end = time.monotonic() + PATIENCE
+        while not self.evaluate(condition):
+            assert time.monotonic() < end, f"in vain: {condition}"
+            time.sleep(0.02)
+
+    def settle(self):
+        self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+    def resize(self, width, height=900):
+        self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
+    def pointer(self, kind, x, y):
+        self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, clickCount=1)
+
+    def press(self, key):
+        for kind in ("keyDown", "keyUp"):
+            self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key)
+
+    def text(self, part):
+        return self.evaluate(f"document.querySelector('[data-part=\"{part}\"]').textContent")
+
+    def complaints(self):
+        """Errors of the console and of scripts."""
+        self.evaluate("0")
+        wrong = [e for e in self.events if e["method"] == "Runtime.exceptionThrown"]
+        wrong += [
+            e for e in self.events if e["method"] == "Runtime.consoleAPICalled" and e["params"]["type"] == "error"
+        ]
+        wrong += [
+            e for e in self.events if e["method"] == "Log.entryAdded" and e["params"]["entry"]["level"] == "error"
+        ]
+        return wrong
+
+    def requests(self):
+        """Addresses that the page asked for."""
+        return [e["params"]["request"]["url"] for e in self.events if e["method"] == "Network.requestWillBeSent"]
+
+    def close(self):
+        self.session = None
+        self.send("Browser.close")
+        self.process.wait(PATIENCE)
+        os.close(self.commands)
+        os.close(self.answers)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    browser = Browser(tmp_path_factory.mktemp("profile"))
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, findings, hostile):
+    """The page of a plain run, of hostile names, and of fifty classes with long names."""
+    folder = tmp_path_factory.mktemp("pages")
+    for name, one in (("plain", findings), ("hostile", hostile), ("many", many_classes(findings))):
+        (folder / f"{name}.html").write_text(render_findings(one), encoding="utf-8")
+    return folder
+
+
+def many_classes(findings, count=50):
+    names = tuple(f"{'averylongnamewithoutanyspace' * 4} {i}" for i in range(count))
+    data = replace(findings.data, class_names=names, class_counts=(20,) * count)
+    evaluation = replace(
+        findings.evaluation,
+        confusion=(np.eye(count, dtype=int) * 19 + 1).tolist(),
+        precision=[0.5] * count,
+        recall=[0.5] * count,
+        f1=[0.5] * count,
+    )
+    return replace(findings, title="A" * 300, command="newtonnet " + "x" * 400, data=data, evaluation=evaluation)
+
+
+@pytest.fixture(scope="module", params=["many", "plain", "hostile"])
+def any_page(request, browser, folder):
+    """A browser that shows one of the pages for the first time."""
+    browser.show(folder / f"{request.param}.html")
+    return browser
+
+
+@pytest.fixture
+def plain(browser, folder):
+    """A browser that shows the plain run with its playground untouched; loading it anew would take a second."""
+    if browser.page == folder / "plain.html":
+        browser.resize(1200)
+        browser.evaluate("document.querySelector('[data-part=reset]').click()")
+    else:
+        browser.show(folder / "plain.html")
+    return browser
+
+
+def handle_centre(browser, k):
+    browser.evaluate("document.querySelector('svg[data-part]').scrollIntoView({block: 'center', behavior: 'instant'})")
+    return browser.evaluate(
+        f"(() => {{ const b = document.querySelectorAll('.handle .dot')[{k}].getBoundingClientRect();"
+        "return [b.x + b.width / 2, b.y + b.height / 2]; })()"
+    )
+
+
+def curve(browser):
+    return browser.evaluate("document.querySelector('[data-part=curve]').getAttribute('d')")
+
+
+def values(browser):
+    return browser.evaluate("newtonnet.playground.state.values")
+
+
+def choose(browser, part, value):
+    browser.evaluate(
+        f"(() => {{ const e = document.querySelector('[data-part=\"{part}\"]'); e.value = {json.dumps(value)};"
+        "for (const kind of ['input', 'change']) e.dispatchEvent(new Event(kind, {bubbles: true})); })()"
+    )
+
+
+def test_the_page_loads_nothing_and_makes_no_error(any_page):
+    assert any_page.complaints() == []
+    assert any_page.requests()
+    assert [url for url in any_page.requests() if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+def test_every_plot_is_drawn(any_page):
+    sizes = any_page.evaluate(
+        "[...document.querySelectorAll('.plot')].map(plot => { const b = plot.querySelector('svg.main-svg')"
+        ".getBoundingClientRect(); return Math.min(b.width, b.height); })"
+    )
+    assert len(sizes) == 6
+    assert min(sizes) > 100
+
+
+@pytest.mark.parametrize("width", [320, 360])
+def test_a_phone_does_not_scroll_sideways(any_page, width):
+    any_page.resize(width)
+    any_page.settle()
+    assert any_page.evaluate("innerWidth") == width
+    any_page.until("[...document.querySelectorAll('.plot svg.main-svg')].every(one => one.clientWidth < innerWidth)")
+    assert any_page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+
+
+def test_names_are_drawn_as_they_are_written(browser, folder):
+    if browser.page != folder / "hostile.html":
+        browser.show(folder / "hostile.html")
+    ticks = browser.evaluate(
+        "[...document.querySelectorAll('#confusion-plot .ytick text')].map(tick => [tick.textContent, tick.innerHTML])"
+    )
+    assert [text for text, _ in ticks[2:4]] == ['"><img src=…', "<b>bold</b>"]
+    assert all("<b>" not in inner and "<tspan" not in inner for _, inner in ticks)
+    assert browser.evaluate("document.querySelectorAll('img, .plot a').length") == 0
+
+
+def test_a_dragged_point_takes_the_curve_and_the_penalty_with_it(plain):
+    x, y = handle_centre(plain, 2)
+    before = curve(plain), plain.text("total"), plain.text("after-low")
+    start = values(plain)
+    plain.pointer("mousePressed", x, y)
+    for step in range(1, 5):
+        plain.pointer("mouseMoved", x, y - 15 * step)
+    plain.pointer("mouseReleased", x, y - 60)
+    assert curve(plain) != before[0]
+    assert plain.text("total") != before[1]
+    assert plain.text("after-low") != before[2]
+    end = values(plain)
+    assert end[2] > start[2] + 0.1
+    assert end[:2] + end[3:] == start[:2] + start[3:]
+    centre = handle_centre(plain, 2)
+    assert centre[1] == pytest.approx(y - 60, abs=1.5)
+    plain.pointer("mouseMoved", x, y - 90)
+    assert values(plain) == end
+
+
+def test_a_finger_drags_as_a_mouse_does(plain):
+    x, y = handle_centre(plain, 3)
+    start = values(plain)
+    plain.send("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
+    for step in range(1, 5):
+        plain.send("Input.dispatchTouchEvent", type="touchMove", touchPoints=[{"x": x, "y": y - 10 * step}])
+    plain.send("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+    assert values(plain)[3] > start[3] + 0.1
+    # Without this a phone would scroll the page instead.
+    assert plain.evaluate("getComputedStyle(document.querySelector('.handle')).touchAction") == "none"
+
+
+def test_a_point_moves_by_keyboard_and_says_where_it_is(plain):
+    plain.evaluate("document.querySelectorAll('.handle')[1].focus()")
+    before = curve(plain), plain.text("total")
+    start = values(plain)[1]
+    plain.press("ArrowUp")
+    step = values(plain)[1] - start
+    assert step > 0
+    assert curve(plain) != before[0]
+    assert plain.text("total") != before[1]
+    now, spoken = plain.evaluate(
+        "['aria-valuenow', 'aria-valuetext'].map(name => document.activeElement.getAttribute(name))"
+    )
+    assert float(now) == pytest.approx(start + step, abs=1e-3)
+    assert now in spoken
+    plain.press("ArrowDown")
+    assert values(plain)[1] == pytest.approx(start)
+    bounds = plain.evaluate(
+        "['aria-valuemin', 'aria-valuemax'].map(name => Number(document.activeElement.getAttribute(name)))"
+    )
+    for key, bound in zip(("Home", "End"), bounds, strict=True):
+        plain.press(key)
+        assert values(plain)[1] == pytest.approx(bound, abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["equispaced", "chebyshev"])
+@pytest.mark.parametrize("count", [2, 5, 14])
+def test_the_curve_is_the_polynomial_through_the_points(plain, rng_numbers, kind, count):
+    points = plain.evaluate(f"newtonnet.{kind}({count})")
+    heights = rng_numbers[:count]
+    at = np.linspace(0, 2, 33)
+    found = plain.evaluate(f"newtonnet.interpolate({points}, {heights}, {at.tolist()})")
+    expected = np.polynomial.Chebyshev.fit(points, heights, count - 1, domain=[0, 2])(at)
+    np.testing.assert_allclose(found, expected, atol=1e-6 * max(1, np.abs(expected).max()))
+
+
+@pytest.fixture(scope="module")
+def rng_numbers():
+    return np.random.default_rng(3).uniform(0, 1, 14).tolist()
+
+
+def test_the_drawn_path_follows_that_polynomial(plain):
+    choose(plain, "count", 14)
+    plain.evaluate("document.querySelectorAll('.handle')[6].focus()")
+    plain.press("End")
+    points, heights = plain.evaluate("[newtonnet.playground.state.points, newtonnet.playground.state.values]")
+    assert len(points) == 14
+    pixels = np.array(re.findall(r"[ML]([-\d.]+),([-\d.]+)", curve(plain)), dtype=float)
+    assert len(pixels) > 200
+    marks = plain.evaluate(
+        "[...document.querySelectorAll('.handle')].map(h => h.getAttribute('transform').match(/[-\\d.]+/g).map(Number))"
+    )
+    left, right = marks[0][0], marks[-1][0]
+    (high, low), (top, bottom) = (heights[6], heights[0]), (marks[6][1], marks[0][1])
+    amplitude = low + (pixels[:, 1] - bottom) * (high - low) / (top - bottom)
+    frequency = 2 * (pixels[:, 0] - left) / (right - left)
+    expected = np.polynomial.Chebyshev.fit(points, heights, 13, domain=[0, 2])(frequency)
+    np.testing.assert_allclose(amplitude, expected, atol=0.02 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("squared", [True, False])
+def test_the_penalty_is_the_paper_s(plain, rng_numbers, squared):
+    points = [0.0, 2 / 3 - 1e-9, 2 / 3, 1.0, 4 / 3, 2.0]
+    heights, h, pivot, gammas = rng_numbers[:6], 0.35, 0.2, [2.0, 3.0, 5.0]
+    options = json.dumps({"gammas": gammas, "pivot": pivot, "h": h, "squared": squared})
+    found = plain.evaluate(f"newtonnet.penalty({points}, {heights}, {options})")
+    expected = shape_penalty(
+        torch.tensor(heights, dtype=torch.float64)[:, None],
+        band_masks(torch.tensor(points, dtype=torch.float64)),
+        homophily=torch.tensor([h], dtype=torch.float64),
+        pivot=torch.tensor(pivot, dtype=torch.float64),
+        gammas=torch.tensor(gammas, dtype=torch.float64)[:, None],
+        squared=squared,
+    )
+    assert found["total"] == pytest.approx(float(expected), rel=1e-12)
+    assert found["terms"][0] < 0 < found["terms"][2]
+
+
+def test_inputs_change_the_penalty_and_reset_brings_the_run_back(plain):
+    first = plain.text("total"), values(plain)
+    choose(plain, "h", "0.9")
+    assert plain.text("does-low") == "encouraged"
+    assert plain.text("total") != first[0]
+    plain.evaluate("document.querySelector('[data-preset=identity]').click()")
+    assert np.ptp(values(plain)) == 0
+    assert plain.text("before-low") == plain.text("after-low")
+    assert plain.text("kept-high") == "100.0%"
+    plain.evaluate("document.querySelector('[data-part=reset]').click()")
+    assert (plain.text("total"), values(plain)) == first
+
+
+def test_resampling_keeps_the_curve(plain):
+    plain.evaluate("document.querySelector('[data-preset=band]').click()")
+    between = "(({points, values}) => newtonnet.interpolate(points, values, [0.3, 1.7]))(newtonnet.playground.state)"
+    before = plain.evaluate(between)
+    choose(plain, "count", 9)
+    choose(plain, "kind", "chebyshev")
+    after = plain.evaluate(between)
+    assert len(values(plain)) == 9
+    np.testing.assert_allclose(after, before, atol=1e-9)
+
+
+def test_paper_shows_the_drawing_without_its_controls(plain):
+    visible = "[...document.querySelectorAll('{}')].filter(e => e.getClientRects().length).length"
+    assert plain.evaluate(visible.format(".settings button")) > 0
+    plain.send("Emulation.setEmulatedMedia", media="print")
+    plain.settle()
+    assert plain.evaluate(visible.format(".settings button, .settings input, nav a, .modebar-btn")) == 0
+    assert plain.evaluate(visible.format("[data-part=curve], .plot svg.main-svg")) > 6
+    plain.send("Emulation.setEmulatedMedia", media="")

@@ -1,0 +1,232 @@
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from newtonnet.report import render_findings
+from newtonnet.report.markup import script_data
+
+
+class Page(HTMLParser):
+    """The parts of a page that tests look at: data for scripts, tables, text, and what would be loaded."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.data, self.tables, self.words, self.tags, self.links, self.alternatives = {}, {}, [], [], [], []
+        self.open, self.rows, self.script = [], None, None
+        # The library's text is as long as fifty pages, and not ours.
+        self.feed(re.sub(r"</style><script>.*?</script></head>", "</style></head>", text, count=1, flags=re.S))
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.tags.append(tag)
+        self.links += [attributes[name] for name in ("src", "href") if attributes.get(name)]
+        self.alternatives += [attributes["aria-label"]] if attributes.get("role") == "img" else []
+        assert not any(name.startswith("on") for name in attributes), attributes
+        if tag == "script":
+            self.script = attributes.get("id", "")
+        if tag == "table":
+            self.rows, self.caption = [], ""
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        while self.open and self.open.pop() != tag:
+            pass
+        if tag == "table":
+            self.tables[self.caption] = self.rows
+        if tag == "script":
+            self.script = None
+
+    def handle_data(self, data):
+        if self.script is not None:
+            if self.script:
+                self.data[self.script] = json.loads(data)
+        elif "style" not in self.open:
+            self.words.append(data)
+            if "caption" in self.open:
+                self.caption += data
+            elif "td" in self.open or "th" in self.open:
+                self.rows[-1][-1] += data
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.words).split())
+
+
+@pytest.fixture(scope="module")
+def page(findings):
+    return Page(render_findings(findings))
+
+
+def test_the_page_points_only_at_itself(page):
+    assert page.links
+    assert all(link.startswith("#") for link in page.links)
+    assert "link" not in page.tags
+
+
+def test_the_tables_hold_the_numbers_of_the_findings(page, findings):
+    evaluation = findings.evaluation
+    rows = page.tables["Held-out accuracy over 10 splits"][1:]
+    assert [row[0] for row in rows] == ["newtonnet", "mlp", "gcn"]
+    assert rows[0][1] == f"{100 * evaluation.ours.mean:.1f}%"
+    classes = page.tables["Held-out results of each class"][1:]
+    expected = [f"{100 * value:.1f}%" for value in (evaluation.precision[2], evaluation.recall[2], evaluation.f1[2])]
+    assert classes[2] == ["course", "240", *expected]
+    confusion = page.tables["Nodes of each true class by predicted class"]
+    assert [[int(cell) for cell in row[1:]] for row in confusion[1:]] == [list(row) for row in evaluation.confusion]
+    assert findings.command in page.text
+
+
+def test_the_filter_is_drawn_scaled_by_each_split_s_own_maximum(page, findings):
+    rows = np.array(findings.response.responses)
+    scaled = rows / np.abs(rows).max(axis=1, keepdims=True)
+    traces = {trace["name"]: trace for trace in page.data["filter-plot-data"]["data"] if "name" in trace}
+    np.testing.assert_allclose(traces["filter g(λ), mean"]["y"], scaled.mean(axis=0))
+    np.testing.assert_allclose(traces["range over splits"]["y"], scaled.min(axis=0))
+    np.testing.assert_allclose(traces["energy of the labels"]["y"], findings.spectrum.label_energy)
+    assert "each split's response is divided by its own largest magnitude" in page.text
+
+
+def test_the_playground_starts_from_this_run(page, findings):
+    start = page.data["playground-data"]
+    response = findings.response
+    tops = np.abs(response.responses).max(axis=1)
+    expected = (np.array(response.values) / tops[:, None]).mean(axis=0) * tops.mean()
+    np.testing.assert_allclose(start["values"], expected)
+    assert start["gammas"] == list(response.gammas)
+    assert (start["pivot"], start["h"], start["squared"]) == (response.pivot, response.homophily, True)
+
+
+def test_best_epochs_are_marked_on_the_validation_curve(page, findings):
+    marks = page.data["training-plot-data"]["data"][-1]
+    assert marks["x"] == [one.best_epoch for one in findings.history]
+    for one, height in zip(findings.history, marks["y"], strict=True):
+        assert height == one.validation[list(one.epochs).index(one.best_epoch)]
+
+
+def test_plots_carry_no_logo_and_no_button_that_sends_them_away(page):
+    drawn = [value for name, value in page.data.items() if name.endswith("plot-data")]
+    assert len(drawn) == 6
+    assert all(not one["config"]["displaylogo"] and not one["config"]["showSendToCloud"] for one in drawn)
+
+
+def test_every_figure_has_words_and_every_table_headers(page):
+    assert len(page.alternatives) == 6
+    assert all(len(words) > 20 for words in page.alternatives)
+    assert all(len(rows[0]) == len(rows[1]) for rows in page.tables.values())
+
+
+def test_names_from_outside_stay_text(hostile):
+    text = render_findings(hostile)
+    page = Page(text)
+    assert not {"img", "b"} & set(page.tags)
+    body = text.split("<body>")[1]
+    assert page.tags.count("script") == body.count("<script")  # none hides inside another
+    for name in (*hostile.data.class_names, hostile.title, hostile.command, *hostile.remarks, hostile.model):
+        assert " ".join(name.split()) in page.text
+    assert "<script>alert" not in body
+    assert "<!--" not in body
+    assert "\u2028" not in "".join(re.findall(r'<script type="application/json".*?</script>', body, flags=re.S))
+
+
+def test_data_for_scripts_cannot_end_their_script(hostile):
+    text = script_data("x", {name: [name] for name in hostile.data.class_names})
+    inside = text.removeprefix('<script type="application/json" id="x">').removesuffix("</script>")
+    assert not set("<>&\u2028") & set(inside)
+    assert list(json.loads(inside)) == list(hostile.data.class_names)
+
+
+def test_plotly_is_given_no_markup_by_names(hostile):
+    page = Page(render_findings(hostile))
+    labels = json.dumps([page.data[name] for name in ("confusion-plot-data", "comparison-plot-data")])
+    assert "<b>bold" not in labels
+    assert "<img" not in labels
+    assert "&lt;b&gt;bold" in labels
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"evaluation": None}, "How good the predictions are was not measured"),
+        ({"spectrum": None}, "The graph's spectrum was not estimated"),
+        ({"response": None}, "There is nothing to play with: this model has no spectral filter"),
+        ({"response": None, "spectrum": None}, "There is no picture: this model has no spectral filter"),
+        ({"history": ()}, "The course of the training was not kept"),
+        ({"settings": {}}, "No settings were recorded"),
+        ({"evaluation": None, "spectrum": None, "response": None, "history": ()}, "The command"),
+    ],
+)
+def test_what_is_missing_is_said_in_a_sentence(findings, changes, sentence):
+    page = Page(render_findings(replace(findings, **changes)))
+    assert sentence in page.text
+    assert findings.command in page.text
+
+
+def test_a_filter_without_points_is_sampled_for_the_playground(findings):
+    response = replace(findings.response, points=(), values=())
+    page = Page(render_findings(replace(findings, response=response)))
+    assert "it is sampled here" in page.text
+    assert len(page.data["playground-data"]["points"]) == 11
+
+
+def test_no_nan_and_no_none_reaches_the_reader(findings):
+    nan = float("nan")
+    evaluation = replace(
+        findings.evaluation,
+        ours=replace(findings.evaluation.ours, interval=(nan, nan)),
+        precision=[None] * 5,
+        recall=[nan] * 5,
+        f1=[None] * 5,
+        calibration_error=nan,
+    )
+    history = [
+        replace(one, homophily=[None] * len(one.epochs), train=[nan] * len(one.epochs)) for one in findings.history
+    ]
+    response = replace(findings.response, homophily=nan, pivot=nan, gammas=(nan, 0.0, 0.0))
+    agreement = replace(findings.agreement, known=None, learned=nan, chance=None)
+    broken = replace(
+        findings,
+        seconds=nan,
+        settings={"patience": None, "rate": nan, "nested": (None, {"a": nan})},
+        agreement=agreement,
+        history=history,
+        evaluation=evaluation,
+        response=response,
+    )
+    text = render_findings(broken)
+    page = Page(text)
+    assert not re.search(r"\b(nan|NaN|None)\b", page.text + " ".join(page.alternatives))
+    assert page.tables["Held-out results of each class"][1][2:] == ["–", "–", "–"]
+
+
+def test_a_binary_graph_is_judged_by_roc_auc(findings):
+    evaluation = replace(
+        findings.evaluation,
+        metric="roc_auc",
+        confusion=[[80, 20], [10, 90]],
+        precision=[0.89, 0.82],
+        recall=[0.8, 0.9],
+        f1=[0.84, 0.86],
+    )
+    data = replace(findings.data, class_names=("no", "yes"), class_counts=(100, 100))
+    page = Page(render_findings(replace(findings, data=data, evaluation=evaluation)))
+    assert "ROC-AUC (95% interval" in page.text
+    assert "which gives 50.0%" in page.text
+    assert page.tables["Held-out ROC-AUC over 10 splits"][0][1] == "ROC-AUC"
+
+
+def test_equal_short_names_keep_their_own_rows(findings):
+    names = tuple(f"a very long class name that goes on, number {i}" for i in range(5))
+    page = Page(render_findings(replace(findings, data=replace(findings.data, class_names=names))))
+    drawn = page.data["confusion-plot-data"]
+    assert len(drawn["data"][0]["z"]) == 5
+    assert drawn["layout"]["xaxis"]["tickvals"] == [0, 1, 2, 3, 4]
+    assert "x" not in drawn["data"][0]
