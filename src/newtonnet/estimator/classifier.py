@@ -141,7 +141,7 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         self.classes_ = classes
         self.n_features_in_ = int(whole.features.shape[1])
-        self.ensemble_ = ensemble_of(tuned.chosen, whole.class_names)
+        self.ensemble_ = ensemble_of(tuned, whole.class_names)
         told = [[member.record for member in chosen.members] for chosen in tuned.chosen]
         self.records_ = next((records for records in told if records[0].outcome.response), told[0])
         self.settings_ = [

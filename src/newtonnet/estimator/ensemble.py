@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from newtonnet.graphs import Graph
 
 from .members import Member, each_probability, together
-from .tuning import Chosen
+from .tuning import Tuned, sharpened
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,11 +20,13 @@ class Ensemble:
         members: in the order of the settings they belong to.
         weights: shape ``(M,)``.
         class_names: the classes that they tell apart.
+        temperature: what makes the average's probabilities honest.
     """
 
     members: Sequence[Member]
     weights: Sequence[float]
     class_names: tuple[str, ...]
+    temperature: float
 
     def probabilities(self, graph: Graph, *, device: str = "cpu") -> NDArray[np.float64]:
         """Mean probability of each class for every node, shape ``(n, C)``."""
@@ -34,7 +36,7 @@ class Ensemble:
             population = together([self.members[place] for place in places], unlabelled)
             for place, shares in zip(places, each_probability(population, unlabelled, device), strict=True):
                 total += self.weights[place] * shares
-        return np.asarray(total / total.sum(axis=1, keepdims=True))
+        return sharpened(total, self.temperature)
 
     def _alike(self) -> list[list[int]]:
         """Places of members that one population can hold."""
@@ -44,8 +46,8 @@ class Ensemble:
         return list(alike.values())
 
 
-def ensemble_of(chosen: Sequence[Chosen], class_names: tuple[str, ...]) -> Ensemble:
+def ensemble_of(tuned: Tuned, class_names: tuple[str, ...]) -> Ensemble:
     """The members of the settings that were kept, each with an equal share of its setting's weight."""
-    members = [member for own in chosen for member in own.members]
-    weights = [own.weight / len(own.members) for own in chosen for _ in own.members]
-    return Ensemble(members, weights, class_names)
+    members = [member for own in tuned.chosen for member in own.members]
+    weights = [own.weight / len(own.members) for own in tuned.chosen for _ in own.members]
+    return Ensemble(members, weights, class_names, tuned.temperature)

@@ -46,6 +46,7 @@ def save(classifier: Any, path: str | PathLike[str]) -> None:
         "parameters": {**parameters, "settings": _mapping(parameters["settings"])},
         "classes": {"values": classifier.classes_.tolist(), "type": classifier.classes_.dtype.str},
         "class_names": list(ensemble.class_names),
+        "temperature": ensemble.temperature,
         "members": [
             {
                 "model": member.model,
@@ -84,7 +85,8 @@ def load(kind: type[Any], path: str | PathLike[str]) -> Any:
     classifier.classes_ = np.array(classes["values"], dtype=np.dtype(classes["type"]))
     rows = described["members"]
     members = [_member(row, place, tensors) for place, row in enumerate(rows)]
-    classifier.ensemble_ = Ensemble(members, [row["weight"] for row in rows], tuple(described["class_names"]))
+    weights, names = [row["weight"] for row in rows], tuple(described["class_names"])
+    classifier.ensemble_ = Ensemble(members, weights, names, described["temperature"])
     classifier.records_ = [member.record for member in members if member.record.id in described["records"]]
     classifier.history_ = curves(classifier.records_)
     classifier.filter_ = learned_filter(classifier.records_)

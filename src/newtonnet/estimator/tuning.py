@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 from sklearn.metrics import roc_auc_score
 
 from newtonnet.datasets import Split
@@ -22,6 +23,8 @@ ROUNDS = 8
 """Times that a setting is added to the average, at most."""
 SCAN = 0.6
 """Share of the time that trying all settings may take."""
+ENOUGH = 50
+"""Held-back labels from which on a temperature can be told."""
 SMALL = 400
 """Labelled nodes below which one fold is too few to tell settings apart."""
 
@@ -53,6 +56,8 @@ class Tuned:
     tried: int
     validation: float
     """Score of their average on the labelled nodes, each judged by members that had not seen its label."""
+    temperature: float
+    """What makes their average's probabilities honest; see :func:`sharpened`."""
     complete: bool
     """Whether there was time for everything."""
 
@@ -102,12 +107,13 @@ def tune(
     ranked = sorted(begun, key=lambda place: -work.score(place, range(first)))[:FINALISTS]
     complete &= work.run(ranked, range(first, len(folds)), clock, "training the best ones")
     whole = [place for place in ranked if work.count(place) == len(folds)] or ranked[:1]
-    weights, validation = average(work, whole, graph)
+    weights, held, truth = average(work, whole, graph)
     chosen = [
         Chosen(tried[place], list(work.members[place].values()), weight)
         for place, weight in sorted(weights.items(), key=lambda item: -item[1])
     ]
-    return Tuned(chosen, len(begun), validation, complete)
+    validation = judge(tried[0].setting.config.metric, held, truth)[0]
+    return Tuned(chosen, len(begun), validation, best_temperature(held, truth), complete)
 
 
 class _Work:
@@ -166,8 +172,10 @@ class _Work:
         return max((member.validation for own in self.members for member in own.values()), default=0.0)
 
 
-def average(work: _Work, places: Sequence[int], graph: Graph) -> tuple[dict[int, float], float]:
-    """Weights of the settings whose average predicts the labels held back best, and its score.
+def average(
+    work: _Work, places: Sequence[int], graph: Graph
+) -> tuple[dict[int, float], NDArray[np.float64], NDArray[np.int64]]:
+    """Weights of the settings whose average predicts the labels held back best, its probabilities there, the labels.
 
     One setting after another is added, with repetition, as long as the average gains (Caruana et al., Ensemble
     Selection from Libraries of Models, 2004): by score, and by log-likelihood where scores are equal.
@@ -188,7 +196,36 @@ def average(work: _Work, places: Sequence[int], graph: Graph) -> tuple[dict[int,
             break
         picked.append(place)
         total, reached = total + held[place], gains[place]
-    return {place: picked.count(place) / len(picked) for place in dict.fromkeys(picked)}, reached[0]
+    weights = {place: picked.count(place) / len(picked) for place in dict.fromkeys(picked)}
+    return weights, total / len(picked), truth
+
+
+def best_temperature(shares: NDArray[np.floating[Any]], truth: NDArray[np.int64]) -> float:
+    """The temperature at which held-back labels are most likely; 1 where there are too few to tell.
+
+    Members that overfit are too sure of themselves, averages of many are not sure enough; one number mends most of it.
+
+    References:
+        Guo, Pleiss, Sun, Weinberger, On Calibration of Modern Neural Networks, 2017, Section 4.2.
+    """
+    if len(truth) < ENOUGH:
+        return 1.0
+
+    def surprise(logarithm: float) -> float:
+        return -judge("accuracy", sharpened(shares, float(np.exp(logarithm))), truth)[1]
+
+    return float(np.exp(minimize_scalar(surprise, bounds=(-2.0, 2.0), method="bounded").x))
+
+
+def sharpened(shares: NDArray[np.floating[Any]], temperature: float) -> NDArray[np.float64]:
+    """Probabilities to the power 1/T, made to sum to 1 again: the order of the classes stays.
+
+    >>> sharpened(np.array([[0.6, 0.4]]), 0.5).round(3)
+    array([[0.692, 0.308]])
+    """
+    logarithms = np.log(np.maximum(np.asarray(shares, dtype=np.float64), 1e-12)) / temperature
+    powers = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
 def judge(metric: str, shares: NDArray[np.floating[Any]], truth: NDArray[np.int64]) -> tuple[float, float]:
