@@ -112,6 +112,16 @@ def test_a_newer_file_is_refused_and_says_what_to_do(file, fitted, monkeypatch):
         NewtonNetClassifier.load(file)
 
 
+def test_a_file_of_another_version_that_lacks_something_is_refused(file):
+    tensors, header = parts(file)
+    described = json.loads(header["newtonnet"])
+    del described["temperature"]
+    text = json.dumps(described)
+    save_file(tensors, file, metadata={"newtonnet": text, "checksum": saving._checksum(text, tensors)})
+    with pytest.raises(ValueError, match="does not fit this version .'temperature'.; fit and save the model again"):
+        NewtonNetClassifier.load(file)
+
+
 def test_other_files_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="is not a file"):
         NewtonNetClassifier.load(tmp_path / "nothing")

@@ -3,7 +3,14 @@ import pytest
 import torch
 
 from newtonnet.datasets import csbm
-from newtonnet.graphs import chebyshev_moments, from_edges, normalised_operator, spectral_density, spectrum
+from newtonnet.graphs import (
+    chebyshev_moments,
+    energy_density,
+    from_edges,
+    normalised_operator,
+    spectral_density,
+    spectrum,
+)
 
 
 @pytest.fixture(scope="module")
@@ -51,3 +58,24 @@ def test_moments_are_those_of_the_exact_spectrum(graph, rng):
 def test_directed_graphs_are_refused(arrows):
     with pytest.raises(ValueError, match="symmetrise"):
         spectral_density(arrows)
+
+
+def test_energy_of_signals_is_near_the_exact_one(graph, rng):
+    frequencies, vectors = spectrum(graph)
+    signals = vectors[:, [1, 2, -1]] * [3.0, 1.0, 2.0] + 0.02 * rng.standard_normal((graph.nodes, 3))
+    exact = ((vectors.T @ signals) ** 2).sum(axis=1)
+    density = energy_density(graph, signals, moments=200)
+    for low, high in ((0.0, 0.8), (0.8, 1.2), (1.2, 2.0)):
+        share = exact[(frequencies >= low) & (frequencies < high)].sum() / exact.sum()
+        ours = np.interp([low, high], density.frequencies, density.cumulative)
+        assert ours[1] - ours[0] == pytest.approx(share, abs=0.01)
+
+
+def test_energy_does_not_depend_on_scale_and_needs_some(graph, rng):
+    signals = rng.standard_normal((graph.nodes, 2))
+    once, twice = energy_density(graph, signals), energy_density(graph, 1000 * signals)
+    np.testing.assert_allclose(once.density, twice.density, rtol=1e-3, atol=1e-4)
+    with pytest.raises(ValueError, match="no energy"):
+        energy_density(graph, 0 * signals)
+    with pytest.raises(ValueError, match=r"shape \(800, d\), got \(5,\)"):
+        energy_density(graph, np.ones(5))

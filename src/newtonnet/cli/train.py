@@ -1,10 +1,9 @@
 """``newtonnet train``: one model on one graph, over several splits."""
 
 import hashlib
-import json as jsonlib
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -18,6 +17,7 @@ from newtonnet.training import Record, Summary, summarise
 
 from .amounts import memory
 from .app import app, print_json, talk
+from .assignments import assignments
 from .splits import check_writable, run_splits
 
 SPLITS, MODEL, TRAINING, LOOP = "What is measured", "The model", "How it is trained", "The run"
@@ -140,7 +140,7 @@ def train(
         "learning_rate": learning_rate,
         "filter_learning_rate": filter_learning_rate,
         "weight_decay": weight_decay,
-        **dict(_assignment(text) for text in assign or ()),
+        **assignments(assign),
     }
     changes = {name: value for name, value in changes.items() if value is not None}
     setting = override(setting, changes)
@@ -189,19 +189,6 @@ def _points(text: str | None) -> str | tuple[float, ...] | None:
         raise ValueError(
             f"--points takes equispaced, chebyshev, density or numbers with commas between, got {text!r}"
         ) from None
-
-
-def _assignment(text: str) -> tuple[str, Any]:
-    """``NAME=VALUE`` with the value as a number, true, false or null where it reads as one."""
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise ValueError(f"--set takes NAME=VALUE, got {text!r}")
-    if name in ("seed", "max_epochs", "patience", "metric"):
-        raise ValueError(f"{name} has an option of its own; use --{name.replace('_', '-')}")
-    try:
-        return name, jsonlib.loads(value)
-    except jsonlib.JSONDecodeError:
-        return name, value
 
 
 def _as_json(

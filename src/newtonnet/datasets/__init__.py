@@ -1,6 +1,7 @@
 """Graphs and splits: the catalogue, own tables, generated graphs, and which nodes train, validate and test."""
 
 from .catalogue import Dataset, load, load_dataset, load_splits, summarise
+from .columns import Columns, find_columns
 from .encoding import Encoding
 from .entries import CATALOGUE
 from .entry import Entry
@@ -17,6 +18,7 @@ __all__ = [
     "PAPER_SEED",
     "PROTOCOLS",
     "ChangedFileWarning",
+    "Columns",
     "Dataset",
     "DatasetNotFoundError",
     "Encoding",
@@ -28,6 +30,7 @@ __all__ = [
     "csbm",
     "describe",
     "digits",
+    "find_columns",
     "load",
     "load_dataset",
     "load_splits",

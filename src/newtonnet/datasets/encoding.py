@@ -95,7 +95,8 @@ def encode(table: pa.Table, encoding: Encoding, *, where: Where = row_number) ->
     """Features of every row, shape ``(n, F)``, CSR as soon as any column is a category."""
     if not encoding.columns:
         return sp.csr_array(sp.eye_array(table.num_rows, format="csr", dtype=np.float32))
-    lacking = [column.name for column in encoding.columns if column.name not in table.column_names]
+    there = set(table.column_names)
+    lacking = [column.name for column in encoding.columns if column.name not in there]
     if lacking:
         raise ValueError(f"the nodes have no column {lacking[0]!r}; found: {', '.join(table.column_names)}")
     blocks = [_encode(table[column.name], column, where) for column in encoding.columns]

@@ -77,6 +77,14 @@ def read_table(
     return found
 
 
+def read_header(path: Path, *, text_encoding: str) -> NamedTable:
+    """The columns of a CSV or Parquet file, without its rows."""
+    if _is_parquet(path):
+        return _read_parquet(path, rows=False)
+    names = read_head(path, text_encoding).columns
+    return NamedTable(pa.Table.from_arrays([pa.nulls(0)] * len(names), names=list(names)), str(path))
+
+
 def _from_pandas(frame: Any, what: str) -> pa.Table:
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
@@ -85,18 +93,28 @@ def _from_pandas(frame: Any, what: str) -> pa.Table:
 
 
 def _read_file(path: Path, text_encoding: str, ids: Sequence[tuple[str, int]], label: str | None) -> NamedTable:
+    if _is_parquet(path):
+        return _read_parquet(path)
+    return _read_csv(path, text_encoding, ids, label)
+
+
+def _is_parquet(path: Path) -> bool:
+    """By its first bytes or its name; a file that is not there or empty is refused."""
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     if path.stat().st_size == 0:
         raise ValueError(f"{path} is empty; it needs a header line and rows")
     with path.open("rb") as stream:
         magic = stream.read(4)
-    if magic == b"PAR1" or path.suffix in (".parquet", ".pq"):
-        try:
-            return NamedTable(paparquet.read_table(path), str(path))
-        except (pa.ArrowException, OSError) as reason:
-            raise ValueError(f"{path} is not a Parquet file ({_one_line(reason)})") from reason
-    return _read_csv(path, text_encoding, ids, label)
+    return magic == b"PAR1" or path.suffix in (".parquet", ".pq")
+
+
+def _read_parquet(path: Path, *, rows: bool = True) -> NamedTable:
+    try:
+        table = paparquet.read_table(path) if rows else paparquet.read_schema(path).empty_table()
+    except (pa.ArrowException, OSError) as reason:
+        raise ValueError(f"{path} is not a Parquet file ({_one_line(reason)})") from reason
+    return NamedTable(table, str(path))
 
 
 def _read_csv(path: Path, text_encoding: str, ids: Sequence[tuple[str, int]], label: str | None) -> NamedTable:

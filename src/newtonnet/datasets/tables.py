@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from newtonnet.graphs import Graph, from_edges
 
+from .columns import name_columns
 from .encoding import Encoding, as_text, encode, learn_encoding, without_missing
 from .readers import NamedTable, read_table
 
@@ -102,12 +103,20 @@ def read_tables(
     rows = read_table(nodes, "nodes", text_encoding=text_encoding, ids=[(id_column or "id", 0)], label=label_column)
     both = [(source_column or "source", 0), (target_column or "target", 1)]
     links = read_table(edges, "edges", text_encoding=text_encoding, ids=both)
-    key = rows.column(id_column, "id", 0)
+    named = name_columns(
+        rows,
+        links,
+        label_column=label_column,
+        id_column=id_column,
+        source_column=source_column,
+        target_column=target_column,
+        weight_column=weight_column,
+    )
     for column in (*ignore, *categorical):
         rows.column(column, column, 0)
-    ids = _ids(rows, key)
-    labels, classes = _labels(rows, label_column, class_names)
-    used = [c for c in rows.table.column_names if c not in (key, label_column, *ignore)]
+    ids = _ids(rows, named.id)
+    labels, classes = _labels(rows, named.label, class_names)
+    used = [c for c in rows.table.column_names if c not in (named.id, named.label, *ignore)]
     columns = rows.table.select(used)
     learned = (
         learn_encoding(columns, standardise=standardise, categorical=categorical, where=rows.row)
@@ -115,12 +124,9 @@ def read_tables(
         else encoding
     )
     features = encode(columns, learned, where=rows.row)
-    source, target = _end_columns(links, source_column, target_column)
-    if weight_column is None and "weight" in set(links.table.column_names) - {source, target}:
-        weight_column = "weight"
-    weights = None if weight_column is None else _weights(links, links.column(weight_column, "weight", 2))
+    weights = None if named.weight is None else _weights(links, named.weight)
     graph = from_edges(
-        _ends(links, ids, source, target),
+        _ends(links, ids, named.source, named.target),
         features,
         labels=labels,
         weights=weights,
@@ -184,7 +190,7 @@ def _labels(
 ) -> tuple[NDArray[np.int64] | None, list[str]]:
     if label_column is None:
         return None, list(class_names or [])
-    values = rows.table[rows.column(label_column, label_column, 0)]
+    values = rows.table[label_column]
     if pa.types.is_floating(values.type) and pc.any(pc.is_inf(values)).as_py():
         raise ValueError(f"{rows.row(_first(pc.is_inf(values)))} has an infinite label in column {label_column!r}")
     text = without_missing(pc.utf8_trim_whitespace(as_text(values, label_column))).combine_chunks()
@@ -209,14 +215,6 @@ def _natural(text: str) -> tuple[int, float, str]:
         return (0, float(text), text)
     except ValueError:
         return (1, 0.0, text)
-
-
-def _end_columns(links: NamedTable, source_column: str | None, target_column: str | None) -> tuple[str, str]:
-    source = links.column(source_column, "source", 0)
-    target = links.column(target_column, "target", 1)
-    if source == target:
-        raise ValueError(f"{links.name} needs two columns of ids; source and target are both {source!r}")
-    return source, target
 
 
 def _ends(links: NamedTable, ids: pa.Array, source: str, target: str) -> NDArray[np.int32]:

@@ -80,6 +80,13 @@ def load(kind: type[Any], path: str | PathLike[str]) -> Any:
     if HEADER not in header:
         raise ValueError(f"{path} is a safetensors file, but not one of newtonnet's models")
     described = _described(path, header, tensors)
+    try:
+        return _rebuilt(kind, described, tensors)
+    except (KeyError, TypeError) as reason:
+        raise ValueError(f"{path} does not fit this version ({reason}); fit and save the model again") from reason
+
+
+def _rebuilt(kind: type[Any], described: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Any:
     classifier = kind(**described["parameters"])
     classes = described["classes"]
     classifier.classes_ = np.array(classes["values"], dtype=np.dtype(classes["type"]))

@@ -1,7 +1,7 @@
 """Graphs: the data structure, its builders, normalised operators, the propagation kernel, spectrum and homophily."""
 
 from .builders import as_graph, from_edges, from_networkx, from_pyg, from_scipy
-from .density import Density, spectral_density
+from .density import Density, energy_density, spectral_density
 from .graph import Features, Graph, check_trainable, compact
 from .homophily import Homophily, homophily
 from .operators import Operator, csr_tensor, normalise, normalised_operator, sparse_tensor
@@ -21,6 +21,7 @@ __all__ = [
     "check_trainable",
     "compact",
     "csr_tensor",
+    "energy_density",
     "from_edges",
     "from_networkx",
     "from_pyg",

@@ -1,10 +1,11 @@
-"""The spectral density of a graph of any size, estimated without an eigendecomposition."""
+"""Where a graph's frequencies lie, and where its signals live among them, without an eigendecomposition."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from .graph import Graph
 from .operators import normalised_operator
@@ -13,12 +14,12 @@ from .propagate import chebyshev_moments
 
 @dataclass(frozen=True, eq=False)
 class Density:
-    """How the frequencies of a graph are spread over [0, 2].
+    """How the frequencies of a graph, or the energy of a signal, are spread over [0, 2].
 
     Attributes:
         frequencies: an even grid, shape ``(m,)``.
-        density: share of the frequencies per unit of frequency, shape ``(m,)``.
-        cumulative: share of the frequencies up to each point of the grid, from 0 to 1, shape ``(m,)``.
+        density: share per unit of frequency, shape ``(m,)``.
+        cumulative: share up to each point of the grid, from 0 to 1, shape ``(m,)``.
     """
 
     frequencies: NDArray[np.float64]
@@ -54,15 +55,59 @@ def spectral_density(
     References:
         Weiße, Wellein, Alvermann, Fehske, The kernel polynomial method, 2006, Eq. (25), (71) and (80).
     """
+    signs = np.random.default_rng(seed).integers(0, 2, size=(graph.nodes, probes)) * 2.0 - 1.0
+    measured = _moments(graph, signs, moments, self_loops=self_loops)
+    return _density(measured.mean(dim=1).numpy(), graph.nodes, resolution)
+
+
+def energy_density(
+    graph: Graph,
+    signals: NDArray[np.floating],
+    *,
+    moments: int = 80,
+    resolution: int = 401,
+    self_loops: bool = False,
+) -> Density:
+    r"""How the energy of signals on the nodes is spread over the frequencies, by the same method.
+
+    .. math:: \mu_k = \sum_p x_p^\top T_k(L - I)\, x_p \Big/ \sum_p x_p^\top x_p
+
+    Args:
+        graph: any undirected graph.
+        signals: shape ``(n, d)``, not all 0; the energies of the columns are added.
+        moments: how fine the estimate is.
+        resolution: points of the grid.
+        self_loops: of the Laplacian with self-loops.
+
+    >>> from newtonnet.graphs import from_edges
+    >>> pair = from_edges([[0], [1]], np.eye(2))
+    >>> [round(float(energy_density(pair, np.array([[1.0], [sign]])).cumulative[200]), 3) for sign in (1, -1)]
+    [1.0, 0.0]
+    """
+    if signals.ndim != 2 or len(signals) != graph.nodes:
+        raise ValueError(f"signals must have shape ({graph.nodes}, d), got {signals.shape}")
+    measured = _moments(graph, signals, moments, self_loops=self_loops).sum(dim=1).numpy()
+    if not measured[0] > 0:
+        raise ValueError("signals that are 0 everywhere have no energy to spread")
+    return _density(measured, float(measured[0]), resolution)
+
+
+def _moments(graph: Graph, signals: NDArray[np.floating], count: int, *, self_loops: bool) -> Tensor:
+    """Chebyshev moments of each column, shape ``(count + 1, d)``."""
     if graph.directed:
         raise ValueError("a directed graph has no real spectrum; symmetrise it first")
-    signs = np.random.default_rng(seed).integers(0, 2, size=(graph.nodes, probes, 1)) * 2.0 - 1.0
     operator = normalised_operator(graph, self_loops=self_loops)
-    measured = chebyshev_moments(operator, torch.tensor(signs, dtype=torch.float32), moments)
+    columns = torch.tensor(signals[:, :, None], dtype=torch.float32)
+    return chebyshev_moments(operator, columns, count).double()
+
+
+def _density(measured: NDArray[np.float64], total: float, resolution: int) -> Density:
+    """The density with these moments, shape ``(K+1,)``, in units of ``total``; Jackson's kernel smooths it."""
+    moments = len(measured) - 1
     k = np.arange(moments + 1)
     step = np.pi / (moments + 2)
     jackson = ((moments + 2 - k) * np.cos(k * step) + np.sin(k * step) / np.tan(step)) / (moments + 2)
-    weights = (2 - (k == 0)) * jackson * measured.double().mean(dim=1).numpy() / graph.nodes
+    weights = (2 - (k == 0)) * jackson * measured / total
     # In the angle, where frequency = 1 - cos(angle), the density is a plain cosine series and has no singular ends.
     cells = 8 * (moments + 1)
     centres = (np.arange(cells) + 0.5) * np.pi / cells

@@ -11,13 +11,15 @@ from types import FrameType
 def deferred_interrupt() -> Iterator[Callable[[], None]]:
     """Hold the first Ctrl-C back until the yielded function is called; a second one acts at once.
 
-    Outside the main thread, where Python takes no signals, nothing is changed.
+    Nothing is changed outside the main thread, where Python takes no signals, and where somebody else already handles
+    Ctrl-C or ignores it: then theirs is the say, and ``stop`` is how they end a training.
     """
     asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
+    ours = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT)
+    if not ours or before is not signal.default_int_handler:
         yield lambda: None
         return
-    before = signal.getsignal(signal.SIGINT)
 
     def hold(number: int, frame: FrameType | None) -> None:
         asked.set()

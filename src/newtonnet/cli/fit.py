@@ -1,0 +1,224 @@
+"""``newtonnet fit``: a person's own graph, from two tables to labels, a model that can be loaded, and a page."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from newtonnet.estimator import NewtonNetClassifier, fold_pairs
+from newtonnet.files import write_whole
+from newtonnet.graphs import Graph
+from newtonnet.nn import ZOO, find_model
+from newtonnet.report import render_findings
+from newtonnet.report.gather import gather
+from newtonnet.report.quantities import percent
+
+from .amounts import memory, seconds
+from .app import STOPPED, app, print_json, talk
+from .assignments import assignments
+from .command_line import command_line, plain_arguments
+from .fit_progress import watch_steps
+from .fit_summary import outcome_of, print_summary
+from .held_out import Step, judge_models
+from .interruption import first_interrupt, told_once
+from .own_tables import Reading, Tables, read_first
+from .predictions import predictions_csv
+from .run_folder import PAGE, Run, check_folder, write_model, write_run
+
+TABLES, MODEL, MEASURED, LOOP = "The tables", "The model", "What is measured", "The run"
+"""Headings of the options in the help."""
+
+RIVALS = ("mlp", "gcn")
+"""Models to compare with: one sees no edges, the other only smooths."""
+
+FINAL = 0.25
+"""Share of the time for the model that is kept; the rest is for judging it."""
+
+
+@app.command()
+def fit(
+    context: typer.Context,
+    nodes: Annotated[Path, typer.Option(rich_help_panel=TABLES, help="Table of nodes: CSV or Parquet.")],
+    edges: Annotated[Path, typer.Option(rich_help_panel=TABLES, help="Table of edges: CSV or Parquet.")],
+    label_column: Annotated[
+        str, typer.Option(rich_help_panel=TABLES, help="Column of the nodes with the class, blank where unknown.")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the model, predictions.csv and report.html.")],
+    id_column: Annotated[
+        str | None, typer.Option(rich_help_panel=TABLES, help="Column that names the nodes; id, or else the first.")
+    ] = None,
+    source_column: Annotated[
+        str | None, typer.Option(rich_help_panel=TABLES, help="One end of an edge; source, or else the first.")
+    ] = None,
+    target_column: Annotated[
+        str | None, typer.Option(rich_help_panel=TABLES, help="Its other end; target, or else the second.")
+    ] = None,
+    weight_column: Annotated[
+        str | None, typer.Option(rich_help_panel=TABLES, help="Weights of edges; weight, if there is one.")
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", rich_help_panel=TABLES, help="A column that is no feature; repeatable."),
+    ] = None,
+    categorical: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", rich_help_panel=TABLES, help="A column of numbers that are codes; repeatable."),
+    ] = None,
+    no_standardise: Annotated[
+        bool, typer.Option("--no-standardise", rich_help_panel=TABLES, help="Keep numbers as they are.")
+    ] = False,
+    text_encoding: Annotated[str, typer.Option(rich_help_panel=TABLES, help="Of CSV files.")] = "utf-8",
+    model: Annotated[str, typer.Option(rich_help_panel=MODEL, help=f"One of: {', '.join(sorted(ZOO))}.")] = "newtonnet",
+    no_tune: Annotated[
+        bool, typer.Option("--no-tune", rich_help_panel=MODEL, help="Train the model's defaults only.")
+    ] = False,
+    assign: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", rich_help_panel=MODEL, help="Any option of the model or its training."
+        ),
+    ] = None,
+    transferable: Annotated[
+        bool,
+        typer.Option("--transferable", rich_help_panel=MODEL, help="Only what can predict on another graph as well."),
+    ] = False,
+    folds: Annotated[
+        int, typer.Option(rich_help_panel=MEASURED, help="Parts of the labels that are held out in turn; 0: none.")
+    ] = 5,
+    compare: Annotated[
+        bool, typer.Option(rich_help_panel=MEASURED, help="Train an MLP and a GCN on the same folds.")
+    ] = True,
+    metric: Annotated[
+        str, typer.Option(rich_help_panel=MEASURED, help="accuracy, or roc_auc for two classes.")
+    ] = "accuracy",
+    for_: Annotated[
+        str,
+        typer.Option("--for", metavar="TIME", rich_help_panel=LOOP, help="Time for everything, such as 90s or 30m."),
+    ] = "4m",
+    max_epochs: Annotated[int, typer.Option(rich_help_panel=LOOP, help="Longest training.")] = 1000,
+    patience: Annotated[
+        int, typer.Option(rich_help_panel=LOOP, help="Epochs without a better validation score; 0: never stop.")
+    ] = 100,
+    threads: Annotated[
+        int | None, typer.Option(rich_help_panel=LOOP, help="Threads to train with; torch's number if not given.")
+    ] = None,
+    max_memory: Annotated[
+        str | None, typer.Option(rich_help_panel=LOOP, help="Memory that training may take, such as 500MB or 2GB.")
+    ] = None,
+    seed: Annotated[int, typer.Option(rich_help_panel=LOOP, help="Of folds, start weights and dropout.")] = 0,
+    title: Annotated[str | None, typer.Option(help="Of the page.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write into a folder that holds something else.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+) -> int:
+    """Learn the classes of your own graph's nodes; write a model, predictions for every node, and a page that explains.
+
+    The model that is kept gets a quarter of the time; cross-validation, an MLP and a GCN on its folds share the rest.
+
+    Ctrl-C ends the step that runs, skips the others and writes everything (exit code 130); a second one stops at once.
+
+    Example: newtonnet fit --nodes nodes.csv --edges edges.csv --label-column label --out run
+    """
+    deadline = time.monotonic() + (total := seconds(for_))
+    check_folder(out, force=force)
+    options: dict[str, Any] = {
+        "tune": "off" if no_tune else "auto",
+        "max_epochs": max_epochs,
+        "patience": patience or None,
+        "metric": metric,
+        "threads": threads,
+        "max_memory": memory(max_memory),
+        "random_state": seed,
+    }
+    find_model(model)
+    classifier = NewtonNetClassifier(model, settings=assignments(assign), transferable=transferable, **options)
+    rivals = [NewtonNetClassifier(name, **options) for name in RIVALS if compare and name != model]
+    reading = Reading(
+        label_column=label_column,
+        id_column=id_column,
+        source_column=source_column,
+        target_column=target_column,
+        weight_column=weight_column,
+        ignore=tuple(ignore or ()),
+        categorical=tuple(categorical or ()),
+        standardise=not no_standardise,
+        text_encoding=text_encoding,
+    )
+    with talk.status("reading the tables"):
+        tables = read_first(nodes, edges, reading)
+    tables = replace(tables, run=replace(tables.run, arguments=plain_arguments(context)))
+    pairs = _fold_pairs(tables.graph, folds, seed)
+    given = max(deadline - time.monotonic(), 0.1) * (FINAL if pairs else 1.0)
+    classifier.set_params(time_budget=given)
+    with first_interrupt() as asked, watch_steps(deadline) as step:
+        stop = told_once(asked)
+        began = time.monotonic()
+        run, probabilities = _fit(classifier, tables, out, stop=stop, step=step)
+        judged = judge_models(
+            classifier,
+            tables.graph,
+            pairs,
+            rivals,
+            deadline=deadline,
+            overhead=max(time.monotonic() - began - given, 0.0),
+            stop=stop,
+            step=step,
+        )
+        stopped = stop()
+        step("the page")
+        findings = gather(
+            classifier,
+            tables.graph,
+            probabilities,
+            title=title or f"What was learned from {nodes.name}",
+            command=command_line(context),
+            seconds=time.monotonic() - deadline + total,
+            ours=judged.ours,
+            others=judged.others,
+            left_out=tables.left_out,
+            remarks=[*_remarks(classifier, stopped=stopped), *judged.remarks],
+        )
+        write_whole(out / PAGE, render_findings(findings))
+        outcome = outcome_of(findings, classifier, stopped=stopped)
+        write_run(out, replace(run, finished=True, outcome=outcome))
+    if json:
+        print_json({**outcome, "folder": str(out)})
+    else:
+        print_summary(findings, classifier, out, stopped=stopped)
+    return STOPPED if stopped else 0
+
+
+def _fold_pairs(graph: Graph, folds: int, seed: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    labelled = len(graph.labelled)
+    if folds != 0 and not 2 <= folds <= labelled:
+        raise ValueError(f"--folds must be 0, or between 2 and the {labelled} labelled nodes, got {folds}")
+    return fold_pairs(graph, folds, seed=seed) if folds else []
+
+
+def _fit(
+    classifier: NewtonNetClassifier, tables: Tables, out: Path, *, stop: Callable[[], bool], step: Step
+) -> tuple[Run, NDArray[np.float64]]:
+    """Fit the model that is kept and write it at once; its run, and what it predicts, shape ``(n, C)``."""
+    classifier.fit(tables.graph, stop=stop, progress=step("the model"))
+    probabilities = classifier.predict_proba(tables.graph)
+    text = predictions_csv(tables.graph, probabilities, classifier.ensemble_.class_names)
+    run = replace(tables.run, model=write_model(out, classifier, text))
+    write_run(out, run)
+    score = percent(classifier.validation_score_)
+    talk.print(f"model and predictions are in {out}; {score} on labels held back while tuning", style="dim")
+    return run, probabilities
+
+
+def _remarks(classifier: NewtonNetClassifier, *, stopped: bool) -> list[str]:
+    """What a reader should know about how the run went."""
+    if stopped:
+        return ["The run was stopped before its end; what was done by then is shown."]
+    if not classifier.complete_:
+        return [
+            "Time ran out while the model was tuned: the best so far was kept, and more time may give a better one."
+        ]
+    return []

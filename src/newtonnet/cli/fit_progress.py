@@ -1,0 +1,36 @@
+"""How far ``newtonnet fit`` is: what is being done, the best validation score, and the time left."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.progress import BarColumn, Progress, TextColumn
+
+from newtonnet.report.quantities import percent
+
+from .app import talk
+from .held_out import Step
+
+
+@contextmanager
+def watch_steps(deadline: float) -> Iterator[Step]:
+    """A bar on standard error for one step after another.
+
+    Args:
+        deadline: when all steps are to be done, by the monotonic clock.
+    """
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=12), TextColumn("{task.fields[note]}"))
+    with Progress(*columns, console=talk, transient=True) as bar:
+        task = bar.add_task("", total=1.0, note="")
+
+        def step(what: str) -> Callable[[str, float, float], None]:
+            bar.update(task, description=what, completed=0.0, note="")
+
+            def tell(doing: str, share: float, best: float) -> None:
+                left = max(int(deadline - time.monotonic()), 0)
+                note = f"best {percent(best)}, {left // 60}:{left % 60:02d} left"
+                bar.update(task, description=f"{what}: {doing}", completed=share, note=note)
+
+            return tell
+
+        yield step

@@ -1,0 +1,74 @@
+"""``newtonnet predict``: the classes of every node by a model that was fitted before."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from newtonnet.estimator import NewtonNetClassifier
+from newtonnet.files import write_whole
+from newtonnet.graphs import Graph
+from newtonnet.nn.inputs import fingerprint
+from newtonnet.report.quantities import percent, plural
+from newtonnet.report.words import metric_name
+
+from .app import app, print_json, talk
+from .own_tables import check_unchanged, read_again
+from .predictions import predictions_csv
+from .run_folder import PREDICTIONS, Run, ids_checksum, read_run
+from .splits import check_writable
+
+
+@app.command()
+def predict(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder that newtonnet fit wrote.")],
+    nodes: Annotated[
+        Path | None, typer.Option(help="Table of nodes with the same columns; the one it was fitted on if not given.")
+    ] = None,
+    edges: Annotated[Path | None, typer.Option(help="Table of edges; the one it was fitted on if not given.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write; RUN/predictions.csv, for other tables it must be named.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+) -> None:
+    """Predict the class of every node with a fitted model, for the tables it was fitted on or for others of that kind.
+
+    Example: newtonnet predict run --nodes new_nodes.csv --edges new_edges.csv --out predictions.csv
+    """
+    if (nodes is None) != (edges is None):
+        raise ValueError("--nodes and --edges belong together; give both, or none for the tables of the fit")
+    if nodes is not None and out is None:
+        raise ValueError(f"name the file for predictions on other tables with --out; {PREDICTIONS} is the fit's own")
+    run, classifier = read_run(folder)
+    place = folder / PREDICTIONS if out is None else out
+    check_writable(place)
+    own = check_unchanged(run) if nodes is None or edges is None else (nodes, edges)
+    graph = read_again(*own, run)
+    _check_bound(classifier, graph, run)
+    probabilities = classifier.predict_proba(graph)
+    names = classifier.ensemble_.class_names
+    write_whole(place, predictions_csv(graph, probabilities, names))
+    talk.print(f"{place} written", style="dim")
+    known = len(graph.labelled)
+    score = classifier.score(graph) if known else None
+    counts = Counter(names[place] for place in probabilities.argmax(axis=1).tolist())
+    if json:
+        found = {"out": str(place), "nodes": graph.nodes, "predicted": {name: counts[name] for name in names}}
+        print_json({**found, "labelled": known, "metric": classifier.metric, "score": score})
+        return
+    told = ", ".join(f"{name} {counts[name]:,}" for name in names)
+    print(f"{plural(graph.nodes, 'node')}: {told}")
+    if score is not None:
+        seen = ", which it was fitted on" if nodes is None else ""
+        print(f"{metric_name(classifier.metric)} {percent(score)} on {plural(known, 'labelled node')}{seen}")
+
+
+def _check_bound(classifier: NewtonNetClassifier, graph: Graph, run: Run) -> None:
+    """Refuse another graph than the model's own, or its nodes in another order, where it has weights for each node."""
+    bound = [member.known for member in classifier.ensemble_.members if member.known is not None]
+    if bound and (ids_checksum(graph.node_names) != run.ids or any(known != fingerprint(graph) for known in bound)):
+        raise ValueError(
+            f"this model is bound to the graph it was fitted on, and {graph.name!r} is another one; fit with "
+            "--transferable to predict on others"
+        )

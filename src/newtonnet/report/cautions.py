@@ -1,0 +1,119 @@
+"""What a careful reader should know about a graph before believing anything learned from it, a sentence each."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+
+from newtonnet.graphs import Features, Graph
+
+from .quantities import percent, plural
+
+FEW = 10
+"""Labels of a class below which its scores are rough."""
+UNBALANCED = 10
+"""Times that the largest class has the labels of the smallest, from which on accuracy says little."""
+MANY = 0.1
+"""Share of the nodes that is worth a word."""
+SHOWN = 3
+"""Names in a sentence, at most."""
+ROWS = 1 << 16
+"""Rows of dense features that are looked at together."""
+
+
+def cautions(graph: Graph, *, left_out: Sequence[str] = ()) -> list[str]:
+    """Sentences about the labels, the edges and the features.
+
+    Args:
+        graph: the graph with its labels.
+        left_out: columns that gave no features because they hold one value only.
+    """
+    return [*_about_labels(graph), *_about_edges(graph), *_about_features(graph, left_out)]
+
+
+def _about_labels(graph: Graph) -> list[str]:
+    counts = np.bincount(graph.labels[graph.labelled], minlength=graph.classes)
+    found = []
+    single = [name for name, count in zip(graph.class_names, counts, strict=True) if count == 1]
+    few = [name for name, count in zip(graph.class_names, counts, strict=True) if 1 < count < FEW]
+    if single:
+        found.append(f"{_listed(single)} one label only: whether a model recognises it cannot be judged.")
+    if few:
+        found.append(f"{_listed(few)} fewer than {FEW} labels: scores of such a class are rough.")
+    largest, smallest = int(counts.max()), int(counts[counts > 0].min())
+    if largest >= UNBALANCED * smallest and largest >= FEW:
+        share = percent(largest / counts.sum(), 0)
+        found.append(
+            f"The classes are very unbalanced: {share} of the labels are {graph.class_names[int(counts.argmax())]!r}, "
+            "so look at the recall of each class and not at accuracy alone."
+        )
+    return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Classes as the subject of a sentence, with its verb.
+
+    >>> _listed(["cat"]), _listed(["cat", "dog"]), _listed(list("abcdef"))
+    ("Class 'cat' has", "Classes 'cat' and 'dog' have each", "Classes 'a', 'b', 'c' and 3 more have each")
+    """
+    if len(names) == 1:
+        return f"Class {names[0]!r} has"
+    shown, rest = [repr(name) for name in names[:SHOWN]], len(names) - SHOWN
+    last = f"{rest} more" if rest > 0 else shown.pop()
+    return f"Classes {', '.join(shown)} and {last} have each"
+
+
+def _about_edges(graph: Graph) -> list[str]:
+    if graph.edges == 0:
+        return ["There are no edges at all: only features can tell the classes apart."]
+    found = []
+    alone = isolated(graph)
+    if alone >= MANY * graph.nodes:
+        found.append(
+            f"{plural(alone, 'node')} of {graph.nodes:,} ({percent(alone / graph.nodes, 0)}) have no edge: only their "
+            "features say something about them."
+        )
+    if not (graph.labels[graph.pairs] >= 0).all(axis=0).any():
+        found.append("No edge joins two labelled nodes, so nobody can count how often neighbours agree.")
+    return found
+
+
+def isolated(graph: Graph) -> int:
+    """Nodes without an edge, whatever its direction."""
+    touched = np.zeros(graph.nodes, dtype=np.bool_)
+    touched[graph.pairs] = True
+    return int((~touched).sum())
+
+
+def _about_features(graph: Graph, left_out: Sequence[str]) -> list[str]:
+    found = []
+    if left_out:
+        columns = ", ".join(repr(name) for name in left_out[:SHOWN]) + (" and others" if len(left_out) > SHOWN else "")
+        verb = "holds" if len(left_out) == 1 else "hold"
+        noun = "Column" if len(left_out) == 1 else "Columns"
+        found.append(f"{noun} {columns} {verb} one value only and gave no feature.")
+    repeated = repeats(graph.features)
+    if repeated >= MANY * graph.nodes:
+        found.append(
+            f"{percent(repeated / graph.nodes, 0)} of the nodes have the same features as another one. If they are the "
+            "same thing twice, scores on held-out nodes are too good."
+        )
+    return found
+
+
+def repeats(features: Features) -> int:
+    """Nodes whose row of features was there before, found by two random projections of every row.
+
+    >>> repeats(np.array([[1, 2], [3, 4], [1, 2], [1, 2]], dtype=np.float32))
+    2
+    """
+    axes = np.random.default_rng(0).standard_normal((features.shape[1], 2))
+    if isinstance(features, sp.csr_array):
+        shadow = features.astype(np.float64) @ axes
+    else:
+        shadow = np.concatenate(
+            [features[i : i + ROWS].astype(np.float64) @ axes for i in range(0, len(features), ROWS)]
+        )
+    # Equal rows may differ in the last digits of their sums.
+    scale = np.abs(shadow).max() or 1.0
+    return len(shadow) - len(np.unique(np.round(shadow / scale, 11), axis=0))

@@ -1,0 +1,166 @@
+"""From a fitted classifier, its graph and its cross-validations to the findings of the page; nothing is trained."""
+
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+
+from newtonnet.estimator import CrossValidation, NewtonNetClassifier
+from newtonnet.graphs import Graph, energy_density, homophily, spectral_density
+from newtonnet.training import Config
+
+from .cautions import cautions, isolated
+from .evaluate import evaluate
+from .findings import Agreement, Data, Findings, History, Response, Spectrum
+from .quantities import percent
+
+AT_POINTS = ("newtonnet", "chebnetii")
+"""Models whose filter is a polynomial through values at points."""
+NONNEGATIVE = ("chebnetii", "bernnet", "appnp")
+"""Models whose filter has no values below 0, where no option says so."""
+
+
+def gather(
+    classifier: NewtonNetClassifier,
+    graph: Graph,
+    probabilities: NDArray[np.float64],
+    *,
+    title: str,
+    command: str,
+    seconds: float,
+    ours: CrossValidation | None = None,
+    others: Mapping[str, CrossValidation] | None = None,
+    left_out: Sequence[str] = (),
+    remarks: Sequence[str] = (),
+) -> Findings:
+    """Everything that the page shows.
+
+    Args:
+        classifier: fitted on all labels.
+        graph: the graph it was fitted on.
+        probabilities: its own for every node, shape ``(n, C)``.
+        title: of the page.
+        command: what repeats the run.
+        seconds: that it took.
+        ours: the same classifier, cross-validated.
+        others: other models by name, on the same splits.
+        left_out: columns that gave no features.
+        remarks: what happened on the way.
+    """
+    filled = np.where(graph.labels >= 0, graph.labels, probabilities.argmax(axis=1))
+    return Findings(
+        title=title,
+        model=classifier.model,
+        command=command,
+        version=version("newtonnet"),
+        settings=classifier.settings_[0],
+        tried=classifier.tried_,
+        seconds=seconds,
+        data=_data(graph, left_out),
+        agreement=_agreement(graph, classifier.homophily_),
+        spectrum=_spectrum(graph, filled),
+        response=_response(classifier, graph, filled),
+        history=_history(classifier),
+        evaluation=None if ours is None else evaluate(graph, classifier.model, ours, others or {}),
+        remarks=[*remarks, *_shown_part(classifier)],
+    )
+
+
+def _data(graph: Graph, left_out: Sequence[str]) -> Data:
+    return Data(
+        nodes=graph.nodes,
+        edges=graph.edges,
+        features=int(graph.features.shape[1]),
+        feature_kind=_feature_kind(graph),
+        class_names=graph.class_names,
+        class_counts=np.bincount(graph.labels[graph.labelled], minlength=graph.classes).tolist(),
+        isolated=isolated(graph),
+        components=int(connected_components(graph.adjacency, directed=False, return_labels=False)),
+        weighted=bool((graph.adjacency.data != 1).any()),
+        warnings=cautions(graph, left_out=left_out),
+    )
+
+
+def _feature_kind(graph: Graph) -> str:
+    features = graph.features
+    if not isinstance(features, sp.csr_array):
+        return "numbers"
+    own = features.shape == (graph.nodes, graph.nodes) and features.nnz == graph.nodes
+    diagonal = own and bool((features.diagonal() == 1).all())
+    return "one of its own for every node" if diagonal else "sparse"
+
+
+def _agreement(graph: Graph, learned: float) -> Agreement:
+    known = homophily(graph)
+    joined = (graph.labels[graph.pairs] >= 0).all(axis=0)
+    return Agreement(_finite(known.edge), int(joined.sum()), _finite(learned), _finite(known.chance))
+
+
+def _spectrum(graph: Graph, filled: NDArray[np.int64]) -> Spectrum | None:
+    """The spectrum, and the energy of the centred one-hot labels in it; none for a directed graph."""
+    if graph.directed:
+        return None
+    one_hot = np.zeros((graph.nodes, graph.classes), dtype=np.float32)
+    one_hot[np.arange(graph.nodes), filled] = 1.0
+    density = spectral_density(graph)
+    energy = energy_density(graph, one_hot - one_hot.mean(axis=0))
+    return Spectrum(
+        frequencies=density.frequencies.tolist(),
+        density=density.density.tolist(),
+        label_energy=energy.density.tolist(),
+        predicted=len(graph.labelled) < graph.nodes,
+    )
+
+
+def _response(classifier: NewtonNetClassifier, graph: Graph, filled: NDArray[np.int64]) -> Response | None:
+    learned = classifier.filter_
+    if learned is None:
+        return None
+    record = classifier.records_[0]
+    config = Config(**record.config)
+    at_points = record.model in AT_POINTS
+    known = [one.outcome.homophily for one in classifier.records_ if one.outcome.homophily is not None]
+    return Response(
+        frequencies=learned.frequencies.tolist(),
+        responses=learned.responses.tolist(),
+        points=learned.points.tolist() if at_points else [],
+        values=learned.values.tolist() if at_points else [[] for _ in learned.values],
+        nonnegative=bool(record.options.get("nonnegative", record.model in NONNEGATIVE)),
+        gammas=config.gammas,
+        pivot=1 / graph.classes if config.pivot == "uniform" else homophily(graph, filled).chance,
+        homophily=float(np.mean(known)) if known else float("nan"),
+        squared=config.squared,
+    )
+
+
+def _shown_part(classifier: NewtonNetClassifier) -> list[str]:
+    """A remark where the filter that is shown decides less than half of what is predicted."""
+    shown = {record.id for record in classifier.records_}
+    ensemble = classifier.ensemble_
+    both = zip(ensemble.members, ensemble.weights, strict=True)
+    share = sum(weight for member, weight in both if member.record.id in shown)
+    if classifier.filter_ is None or share >= 0.5:
+        return []
+    return [
+        f"The model is an average; the filter shown belongs to the part that has {percent(share, 0)} of the weight."
+    ]
+
+
+def _history(classifier: NewtonNetClassifier) -> list[History]:
+    return [
+        History(
+            epochs=[int(epoch) for epoch in record.history["epoch"] if epoch is not None],
+            train=[_finite(score) for score in record.history["train"]],
+            validation=[_finite(score) for score in record.history["validation"]],
+            homophily=[_finite(share) for share in record.history["homophily"]],
+            best_epoch=record.outcome.best_epoch,
+        )
+        for record in classifier.records_
+    ]
+
+
+def _finite(number: float | None) -> float | None:
+    return float(number) if number is not None and np.isfinite(number) else None

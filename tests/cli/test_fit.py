@@ -1,0 +1,329 @@
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import redirect_stdout
+
+import numpy as np
+import pytest
+
+from newtonnet import NewtonNetClassifier
+from newtonnet.cli.app import app, run
+from newtonnet.cli.predictions import round_rows
+from newtonnet.datasets import load_tables
+from newtonnet.training import Record
+from newtonnet.training.run import Run
+
+FAST = ["--no-tune", "--max-epochs", "25", "--threads", "1", "--folds", "0"]
+FILES = {"model.safetensors", "predictions.csv", "records.jsonl", "report.html", "run.json"}
+
+
+def fit(tables, out, *more):
+    return run(app, ["fit", *tables.arguments, "--label-column", "kind", "--out", str(out), *more])
+
+
+def rows_of(path):
+    with path.open(newline="", encoding="utf-8") as stream:
+        return list(csv.reader(stream))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, write):
+    """One whole run, with folds and comparisons: its tables, its folder, and what it printed."""
+    folder = tmp_path_factory.mktemp("whole")
+    tables = write(folder / "tables")
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        assert fit(tables, folder / "run", *FAST, "--folds", "3", "--title", "Cats & <dogs>", "--json") == 0
+    return tables, folder / "run", printed.getvalue()
+
+
+def environment():
+    return {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
+
+
+def test_every_node_is_predicted_in_the_order_of_its_file_under_its_own_id(whole):
+    tables, folder, _ = whole
+    header, *rows = rows_of(folder / "predictions.csv")
+    assert header == ["node", "label", "probability", "known", "p(cat)", "p(dog, big)"]
+    assert [row[0] for row in rows] == tables.ids
+    given = rows_of(tables.folder / "nodes.csv")[1:]
+    assert [row[3] for row in rows] == [row[1] for row in given]
+    for row in rows:
+        shares = dict(zip(("cat", "dog, big"), map(float, row[4:]), strict=True))
+        assert row[1] == max(shares, key=shares.get)
+        assert float(row[2]) == shares[row[1]]
+        assert all(len(cell) == 8 for cell in (row[2], *row[4:]))
+        assert sum(round(1e6 * share) for share in shares.values()) == 1_000_000
+
+
+def test_the_predictions_are_those_of_the_model(whole):
+    tables, folder, _ = whole
+    classifier = NewtonNetClassifier.load(folder / "model.safetensors")
+    graph = load_tables(tables.folder / "nodes.csv", tables.folder / "edges.csv", label_column="kind")
+    shares = np.array([[float(cell) for cell in row[4:]] for row in rows_of(folder / "predictions.csv")[1:]])
+    np.testing.assert_allclose(shares, classifier.predict_proba(graph), atol=1.1e-6)
+
+
+def test_the_folder_holds_the_run_its_records_and_the_page(whole):
+    tables, folder, _ = whole
+    assert {path.name for path in folder.iterdir()} == FILES
+    described = json.loads((folder / "run.json").read_text())
+    assert described["format"] == 1
+    assert described["finished"]
+    assert described["class_names"] == ["cat", "dog, big"]
+    assert described["columns"] == {
+        "id": "id",
+        "label": "kind",
+        "source": "source",
+        "target": "target",
+        "weight": None,
+    }
+    assert [column["name"] for column in described["encoding"]] == ["size", "colour"]
+    assert described["arguments"]["max_epochs"] == 25
+    assert described["tables"]["nodes"]["path"] == str(tables.folder / "nodes.csv")
+    records = [Record.from_json(line) for line in (folder / "records.jsonl").read_text().splitlines()]
+    assert {record.outcome.epochs for record in records} == {25}
+    page = (folder / "report.html").read_text()
+    assert "Cats &amp; &lt;dogs&gt;" in page
+    assert "--max-epochs 25" in page
+    assert "mlp" in page
+    assert "Column &#x27;same&#x27; holds one value only" in page
+
+
+def test_the_last_line_is_json_with_scores_beside_others(whole):
+    _, folder, printed = whole
+    found = json.loads(printed.splitlines()[-1])
+    low, high = found["cross_validation"]["interval"]
+    assert 0 <= low < found["cross_validation"]["mean"] < high <= 1
+    assert found["cross_validation"]["mean"] == pytest.approx(np.mean(found["cross_validation"]["splits"]))
+    assert len(found["cross_validation"]["splits"]) == 3
+    assert list(found["others"]) == ["mlp", "gcn"]
+    assert found["cross_validation"]["mean"] > found["guess"]
+    assert found["homophily"]["known"] > found["homophily"]["chance"]
+    assert (found["stopped"], found["folder"]) == (False, str(folder))
+    assert {key: found[key] for key in found if key != "folder"} == json.loads((folder / "run.json").read_text())[
+        "outcome"
+    ]
+
+
+def test_a_person_reads_scores_a_sentence_a_picture_and_where_the_files_are(tables, tmp_path, capsys):
+    assert fit(tables, tmp_path / "run", *FAST, "--folds", "2", "--no-compare") == 0
+    out = capsys.readouterr().out
+    for expected in (
+        "accuracy on held-out nodes, 2 folds",
+        "largest class",
+        "Neighbours share a label",
+        "low  ",
+        "run:",
+    ):
+        assert expected in out
+    assert "mlp" not in out
+
+
+@pytest.mark.parametrize("model", ["mlp", "gcn", "bernnet"])
+def test_any_model_of_the_zoo_will_do(model, tables, tmp_path, capsys):
+    assert fit(tables, tmp_path / "run", *FAST, "--model", model, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["model"] == model
+    assert (tmp_path / "run/report.html").exists()
+
+
+def test_the_same_seed_gives_the_same_predictions_and_another_one_others(tables, tmp_path):
+    texts = []
+    for number, seed in enumerate(("1", "1", "2")):
+        assert fit(tables, tmp_path / f"run{number}", *FAST, "--seed", seed) == 0
+        texts.append((tmp_path / f"run{number}/predictions.csv").read_bytes())
+    assert texts[0] == texts[1] != texts[2]
+
+
+def test_options_of_the_model_reach_it(tables, tmp_path):
+    assert fit(tables, tmp_path / "run", *FAST, "--set", "degree=3", "--set", "gamma1=2.5") == 0
+    classifier = NewtonNetClassifier.load(tmp_path / "run/model.safetensors")
+    assert classifier.settings_[0]["degree"] == 3
+    assert list(classifier.settings_[0]["gammas"]) == [2.5, 1.0, 1.0]
+
+
+def test_a_finished_run_is_overwritten_and_a_page_of_another_model_goes(tables, tmp_path, monkeypatch):
+    out = tmp_path / "run"
+    assert fit(tables, out, *FAST) == 0
+    first = (out / "predictions.csv").read_bytes()
+    (out / "mine.txt").write_text("kept")
+    monkeypatch.setattr("newtonnet.cli.fit.judge_models", _fail)
+    with pytest.raises(ZeroDivisionError):
+        fit(tables, out, *FAST, "--seed", "5")
+    assert (out / "predictions.csv").read_bytes() != first
+    assert {path.name for path in out.iterdir()} == FILES - {"report.html"} | {"mine.txt"}
+    described = json.loads((out / "run.json").read_text())
+    assert not described["finished"]
+    assert described["arguments"]["seed"] == 5
+
+
+def _fail(*arguments, **options):
+    raise ZeroDivisionError
+
+
+def test_a_folder_that_holds_something_else_is_left_alone_unless_forced(tables, tmp_path, capsys):
+    out = tmp_path / "thesis"
+    out.mkdir()
+    (out / "run.json").write_text("[]")
+    assert fit(tables, out, *FAST) == 2
+    assert "is not empty and no run folder" in capsys.readouterr().err
+    assert [path.name for path in out.iterdir()] == ["run.json"]
+    assert fit(tables, out, *FAST, "--force") == 0
+    assert {path.name for path in out.iterdir()} == FILES
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--label-column", "sort"], "has no column 'sort'; found: id, kind, size, colour, same"),
+        (["--id-column", "name"], "has no column 'name'"),
+        (["--source-column", "from"], "has no column 'from'"),
+        (["--target-column", "source"], "source and target are both 'source'"),
+        (["--weight-column", "strength"], "has no column 'strength'"),
+        (["--ignore", "hue"], "has no column 'hue'"),
+        (["--categorical", "hue"], "has no column 'hue'"),
+        (["--text-encoding", "klingon"], "unknown text encoding 'klingon'"),
+        (["--nodes", "nowhere.csv"], "there is no file nowhere.csv"),
+        (["--edges", "nowhere.csv"], "there is no file nowhere.csv"),
+        (["--label-column", "same"], "only the class '3'"),
+        (["--label-column", "id"], "no class has two labelled nodes"),
+        (["--model", "gtn"], "unknown model 'gtn'"),
+        (["--for", "soon"], "--for takes a time such as 90s"),
+        (["--folds", "1"], "--folds must be 0, or between 2 and"),
+        (["--folds", "99"], "--folds must be 0, or between 2 and"),
+        (["--folds", "-1"], "--folds must be 0, or between 2 and"),
+        (["--metric", "f1"], "metric must be 'accuracy' or 'roc_auc'"),
+        (["--set", "degree"], "--set takes NAME=VALUE"),
+        (["--set", "nonsense=3"], "no option 'nonsense'"),
+        (["--set", "max_epochs=3"], "use --max-epochs"),
+        (["--threads", "0"], "threads must be at least 1"),
+        (["--max-memory", "much"], "--max-memory takes an amount"),
+        (["--max-epochs", "0"], "max_epochs must be"),
+        (["--patience", "-1"], "patience must be"),
+        (["--out", "nodes.csv"], "is a file"),
+        (["--out", "nodes.csv/run"], "is a file"),
+        (["--out", "."], "is not empty and no run folder"),
+        (["--nonsense"], "--nonsense"),
+    ],
+)
+def test_a_mistake_gets_one_line_and_exit_code_2_and_writes_nothing(arguments, message, tables, capsys, monkeypatch):
+    monkeypatch.chdir(tables.folder)
+    before = sorted(tables.folder.rglob("*"))
+    assert fit(tables, "run", *FAST, *arguments) == 2
+    _one_line(capsys, message)
+    assert sorted(tables.folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        ("nodes.csv", "", "is empty"),
+        ("nodes.csv", "id,kind,size\n", "has no rows"),
+        ("nodes.csv", "id,kind,size\na,x,1\na,y,2\n", "repeats the id 'a'"),
+        ("nodes.csv", "id,kind,size\na,x,1\nb,y\n", "has 2 fields, but the header has 3"),
+        ("nodes.csv", "id,kind,size\na,x,1\nb,y,inf\n", "infinite number"),
+        ("nodes.csv", "id,kind,size\na,,1\nb,,2\n", "no label at all"),
+        ("nodes.csv", b"id,kind,size\na,\xff\xfe,1\n", "not utf-8"),
+        ("edges.csv", "source\na\n", "needs a column 'target'"),
+        ("edges.csv", "source,target\nn9,nobody\n", "names the unknown node 'nobody'"),
+        ("edges.csv", "source,target,weight\nn9,n10,-1\n", "weights must be finite and not negative"),
+    ],
+)
+def test_a_mistake_in_a_table_gets_one_line_and_writes_nothing(file, text, message, tables, tmp_path, capsys):
+    (tables.folder / file).write_bytes(text if isinstance(text, bytes) else text.encode())
+    assert fit(tables, tmp_path / "run", *FAST) == 2
+    _one_line(capsys, message)
+    assert not (tmp_path / "run").exists()
+
+
+def _one_line(capsys, message):
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    (line,) = [line for line in captured.err.splitlines() if line.strip()]
+    assert line.startswith("newtonnet: ")
+    assert message in line
+
+
+def test_too_few_labels_for_the_folds_cost_the_scores_and_not_the_model(tmp_path, capsys):
+    folder = tmp_path / "few"
+    folder.mkdir()
+    (folder / "nodes.csv").write_text("id,kind,size\na,x,1\nb,x,2\nc,x,2.5\nd,y,5\ne,,4\n")
+    (folder / "edges.csv").write_text("source,target\na,b\nd,e\n")
+    names = ["--nodes", str(folder / "nodes.csv"), "--edges", str(folder / "edges.csv"), "--label-column", "kind"]
+    assert run(app, ["fit", *names, "--out", str(tmp_path / "run"), *FAST, "--folds", "2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["cross_validation"] is None
+    assert any("There is no cross-validation" in remark for remark in found["remarks"])
+    assert any("Class 'y' has one label only" in remark for remark in found["remarks"])
+    assert {path.name for path in (tmp_path / "run").iterdir()} == FILES
+
+
+def test_ctrl_c_in_the_first_step_keeps_the_best_so_far_and_skips_the_rest(tables, tmp_path, capsys, monkeypatch):
+    _interrupt_at(monkeypatch, 9)
+    code = fit(tables, tmp_path / "run", *FAST, "--max-epochs", "5000", "--folds", "3", "--json")
+    assert code == 130
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    captured = capsys.readouterr()
+    found = json.loads(captured.out.splitlines()[-1])
+    assert found["stopped"]
+    assert found["cross_validation"] is None
+    assert captured.err.splitlines()[-1] == "newtonnet: stopped"
+    assert {path.name for path in (tmp_path / "run").iterdir()} == FILES
+    assert "The run was stopped before its end" in (tmp_path / "run/report.html").read_text()
+    records = [Record.from_json(line) for line in (tmp_path / "run/records.jsonl").read_text().splitlines()]
+    assert max(record.outcome.epochs for record in records) <= 10
+
+
+def test_a_second_ctrl_c_stops_at_once(tables, tmp_path, capsys, monkeypatch):
+    _interrupt_at(monkeypatch, 9, twice=True)
+    assert fit(tables, tmp_path / "run", *FAST, "--max-epochs", "5000") == 130
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert not (tmp_path / "run").exists()
+
+
+def _interrupt_at(monkeypatch, epoch, *, twice=False):
+    step = Run.step
+
+    def interrupted(self):
+        step(self)
+        if self.epoch == epoch:
+            signal.raise_signal(signal.SIGINT)
+            if twice:
+                signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Run, "step", interrupted)
+
+
+def test_a_real_ctrl_c_while_folds_are_trained_writes_everything(tables, tmp_path):
+    out = tmp_path / "run"
+    command = [sys.executable, "-m", "newtonnet.cli", "fit", *tables.arguments, "--label-column", "kind"]
+    command += ["--out", str(out), *FAST, "--patience", "0", "--max-epochs", "2000000", "--folds", "5", "--for", "8s"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
+    deadline = time.monotonic() + 100
+    while not (out / "run.json").exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    output, talk = process.communicate(timeout=100)
+    assert process.returncode == 130, talk
+    assert "stopped after" in output.splitlines()[-1]
+    assert talk.splitlines()[-1] == "newtonnet: stopped"
+    assert {path.name for path in out.iterdir()} == FILES
+    classifier = NewtonNetClassifier.load(out / "model.safetensors")
+    assert classifier.classes_.tolist() == ["cat", "dog, big"]
+    assert len(rows_of(out / "predictions.csv")) == 61
+    assert "was stopped" in (out / "report.html").read_text()
+    assert run(app, ["predict", str(out)]) == 0
+
+
+def test_rounded_rows_keep_their_sum_and_their_order(rng):
+    shares = rng.dirichlet(np.full(7, 0.2), size=500)
+    parts = round_rows(shares)
+    assert (parts.sum(axis=1) == 1_000_000).all()
+    assert (np.abs(parts - 1e6 * shares) <= 1).all()
+    assert (parts.max(axis=1) == np.take_along_axis(parts, shares.argmax(axis=1)[:, None], axis=1)[:, 0]).all()

@@ -1,0 +1,115 @@
+import numpy as np
+import pytest
+
+from newtonnet import NewtonNetClassifier
+from newtonnet.cli import held_out
+from newtonnet.cli.held_out import GIVEN, judge_models
+from newtonnet.estimator import CrossValidation
+from newtonnet.graphs import from_edges
+
+
+class Clock:
+    """A clock that training moves."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+
+@pytest.fixture
+def judged(monkeypatch):
+    """Judge with fits that take a given share of their time; gives the outcome and every fit's model and budget."""
+
+    def judge(*, folds=4, rivals=("mlp", "gcn"), uses=1.0, stop_at=None, fails=None, deadline=120.0, overrun=0.0):
+        clock, fits = Clock(), []
+        graph = from_edges([[0], [1]], np.eye(8), labels=[0, 1] * 4)
+
+        def cross_validate(one, graph, pairs, *, stop, progress):
+            progress(0)("training", 0.5, 0.5)
+            fits.append((one.model, one.time_budget))
+            if one.model == fails:
+                raise ValueError("both classes are needed")
+            clock.now += uses * one.time_budget + overrun
+            one.complete_ = not stop()
+            share = np.full((len(pairs[0][1]), 2), 0.5)
+            return CrossValidation(np.array([0.5]), np.array([1.0]), [one], [pairs[0][1]], [share])
+
+        monkeypatch.setattr(held_out, "cross_validate", cross_validate)
+        monkeypatch.setattr(held_out, "time", clock)
+        pairs = [
+            (np.arange(8)[np.arange(8) % folds != i], np.flatnonzero(np.arange(8) % folds == i)) for i in range(folds)
+        ]
+        outcome = judge_models(
+            NewtonNetClassifier(),
+            graph,
+            pairs,
+            [NewtonNetClassifier(name) for name in rivals],
+            deadline=deadline,
+            stop=lambda: stop_at is not None and len(fits) >= stop_at,
+            step=lambda what: lambda *told: None,
+        )
+        return outcome, fits, clock.now
+
+    return judge
+
+
+@pytest.mark.parametrize("uses", [0.1, 0.6, 1.0])
+def test_a_rival_gets_the_time_that_the_model_had_and_all_end_in_time(judged, uses):
+    outcome, fits, took = judged(uses=uses)
+    budgets = {model: [seconds for name, seconds in fits if name == model] for model in ("newtonnet", "mlp", "gcn")}
+    assert budgets["newtonnet"] == budgets["mlp"] == budgets["gcn"]
+    assert took <= uses * sum(budgets["newtonnet"]) + 2 * sum(budgets["newtonnet"]) <= 120
+    assert list(outcome.others) == ["mlp", "gcn"]
+    assert len(outcome.ours.scores) == 4
+    assert outcome.remarks == []
+
+
+def test_fits_that_take_longer_than_told_are_told_to_take_less(judged):
+    outcome, fits, took = judged(overrun=2.0)
+    assert took <= 120 + 2
+    assert len(outcome.others) == 2
+    assert fits[1][1] < fits[0][1] - 1
+
+
+def test_a_rival_for_whom_no_time_is_left_is_left_out(judged):
+    outcome, _, took = judged(overrun=30.0)
+    assert took <= 120 + 31
+    assert len(outcome.ours.scores) == 4
+    assert outcome.others == {}
+    assert outcome.remarks[0] == "There is no comparison with mlp: there was no time left."
+
+
+def test_time_that_is_not_used_is_passed_on(judged):
+    _, idle, _ = judged(uses=0.0, rivals=())
+    assert [seconds for _, seconds in idle] == pytest.approx([GIVEN * 120 / left for left in (4, 3, 2, 1)])
+
+
+def test_a_fold_that_ctrl_c_cut_short_does_not_count(judged):
+    outcome, fits, _ = judged(stop_at=3)
+    assert len(fits) == 3
+    assert len(outcome.ours.scores) == 2
+    assert outcome.others == {}
+    assert "2 of 4 folds: it was stopped" in outcome.remarks[0]
+
+
+def test_a_rival_that_was_cut_short_is_left_out(judged):
+    outcome, _, _ = judged(stop_at=10)
+    assert list(outcome.others) == ["mlp"]
+    assert outcome.remarks == ["There is no comparison with gcn: it was stopped."]
+
+
+def test_no_fold_at_all_is_said_with_its_reason(judged):
+    assert judged(stop_at=0)[0].remarks == ["There is no cross-validation: it was stopped."]
+    assert judged(deadline=-1.0)[0].remarks == ["There is no cross-validation: there was no time left."]
+    assert judged(stop_at=0)[0].ours is None
+
+
+def test_a_model_that_cannot_be_judged_costs_only_its_scores(judged):
+    outcome, _, _ = judged(fails="newtonnet")
+    assert (outcome.ours, outcome.others) == (None, {})
+    assert outcome.remarks == ["There is no cross-validation: both classes are needed."]
+    outcome, _, _ = judged(fails="mlp")
+    assert list(outcome.others) == ["gcn"]
+    assert len(outcome.ours.scores) == 4

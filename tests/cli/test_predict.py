@@ -1,0 +1,233 @@
+import csv
+import json
+import shutil
+from contextlib import redirect_stdout
+from io import StringIO
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+
+from newtonnet import NewtonNetClassifier
+from newtonnet.cli.app import app, run
+from newtonnet.datasets import read_tables
+
+FAST = ["--no-tune", "--max-epochs", "25", "--threads", "1", "--folds", "0"]
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory, write):
+    """Tables and the folder of a run on them; not to be changed."""
+    folder = tmp_path_factory.mktemp("fitted")
+    tables = write(folder / "tables")
+    with redirect_stdout(StringIO()):
+        assert run(app, ["fit", *tables.arguments, "--label-column", "kind", "--out", str(folder / "run"), *FAST]) == 0
+    return tables, folder / "run"
+
+
+@pytest.fixture
+def copy(fitted, tmp_path):
+    """The run's folder, to be damaged."""
+    return shutil.copytree(fitted[1], tmp_path / "copy")
+
+
+def rows_of(path):
+    with path.open(newline="", encoding="utf-8") as stream:
+        return list(csv.reader(stream))
+
+
+def test_a_loaded_model_predicts_the_same_bytes(fitted, copy, tmp_path):
+    _, folder = fitted
+    assert run(app, ["predict", str(folder), "--out", str(tmp_path / "again.csv")]) == 0
+    assert (tmp_path / "again.csv").read_bytes() == (folder / "predictions.csv").read_bytes()
+    (copy / "predictions.csv").unlink()
+    assert run(app, ["predict", str(copy)]) == 0
+    assert (copy / "predictions.csv").read_bytes() == (folder / "predictions.csv").read_bytes()
+
+
+def test_the_same_tables_under_other_names_predict_the_same_bytes(fitted, tmp_path):
+    tables, folder = fitted
+    for name in ("nodes", "edges"):
+        shutil.copy(tables.folder / f"{name}.csv", tmp_path / f"my {name}.txt")
+    names = ["--nodes", str(tmp_path / "my nodes.txt"), "--edges", str(tmp_path / "my edges.txt")]
+    assert run(app, ["predict", str(folder), *names, "--out", str(tmp_path / "again.csv")]) == 0
+    assert (tmp_path / "again.csv").read_bytes() == (folder / "predictions.csv").read_bytes()
+
+
+def test_labels_that_are_there_give_a_score(fitted, tmp_path, capsys):
+    _, folder = fitted
+    out = tmp_path / "out.csv"
+    assert run(app, ["predict", str(folder), "--out", str(out), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    known = [row for row in rows_of(out)[1:] if row[3]]
+    assert found["score"] == pytest.approx(sum(row[1] == row[3] for row in known) / len(known))
+    assert found["labelled"] == len(known)
+    assert sum(found["predicted"].values()) == found["nodes"] == 60
+
+
+def test_another_table_without_labels_and_with_new_categories_is_read_by_the_stored_encoding(
+    fitted, write, tmp_path, capsys
+):
+    tables, folder = fitted
+    other = write(tmp_path / "other", nodes=30, seed=4, labels=False, colours="red blue")
+    out = tmp_path / "new" / "out.csv"
+    assert run(app, ["predict", str(folder), *other.arguments, "--out", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("30 nodes: cat ")
+    assert "accuracy" not in printed
+    rows = rows_of(out)[1:]
+    assert [row[0] for row in rows] == other.ids
+    assert {row[3] for row in rows} == {""}
+    assert {row[1] for row in rows} == {"cat", "dog, big"}
+    files = [[place / "nodes.csv", place / "edges.csv"] for place in (tables.folder, other.folder)]
+    learned = read_tables(*files[0], label_column="kind")[1]
+    graph = read_tables(*files[1], encoding=learned, class_names=["cat", "dog, big"])[0]
+    expected = NewtonNetClassifier.load(folder / "model.safetensors").predict_proba(graph)
+    np.testing.assert_allclose([[float(cell) for cell in row[4:]] for row in rows], expected, atol=1.1e-6)
+
+
+def test_columns_in_another_order_do_not_matter(fitted, tmp_path):
+    tables, folder = fitted
+    header, *rows = rows_of(tables.folder / "nodes.csv")
+    order = [header.index(name) for name in ("colour", "size", "id", "kind")]
+    with (tmp_path / "nodes.csv").open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream).writerows([row[i] for i in order] for row in (header, *rows))
+    names = ["--nodes", str(tmp_path / "nodes.csv"), "--edges", str(tables.folder / "edges.csv")]
+    assert run(app, ["predict", str(folder), *names, "--out", str(tmp_path / "out.csv")]) == 0
+    assert (tmp_path / "out.csv").read_bytes() == (folder / "predictions.csv").read_bytes()
+
+
+def test_a_model_bound_to_its_graph_refuses_another_and_a_transferable_one_does_not(write, tmp_path, capsys):
+    tables, other = write(tmp_path / "tables"), write(tmp_path / "other", nodes=30, seed=4)
+    command = ["fit", *tables.arguments, "--label-column", "kind", *FAST]
+    assert run(app, [*command, "--out", str(tmp_path / "bound"), "--set", "branch=4"]) == 0
+    out = tmp_path / "out.csv"
+    assert run(app, ["predict", str(tmp_path / "bound"), "--out", str(out)]) == 0
+    assert out.read_bytes() == (tmp_path / "bound/predictions.csv").read_bytes()
+    out.unlink()
+    capsys.readouterr()
+    assert run(app, ["predict", str(tmp_path / "bound"), *other.arguments, "--out", str(out)]) == 2
+    _one_line(capsys, "fit with --transferable")
+    header, *rows = rows_of(tables.folder / "nodes.csv")
+    with (tmp_path / "turned.csv").open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream).writerows([header, *reversed(rows)])
+    turned = ["--nodes", str(tmp_path / "turned.csv"), "--edges", str(tables.folder / "edges.csv")]
+    assert run(app, ["predict", str(tmp_path / "bound"), *turned, "--out", str(out)]) == 2
+    _one_line(capsys, "fit with --transferable")
+    assert not out.exists()
+    assert run(app, [*command, "--out", str(tmp_path / "free"), "--transferable"]) == 0
+    assert run(app, ["predict", str(tmp_path / "free"), *other.arguments, "--out", str(out)]) == 0
+
+
+def test_nodes_known_by_their_place_only_are_not_taken_for_others(tables, tmp_path, capsys):
+    ignored = [word for name in ("size", "colour", "same") for word in ("--ignore", name)]
+    command = ["fit", *tables.arguments, "--label-column", "kind", *FAST, *ignored, "--out", str(tmp_path / "run")]
+    assert run(app, command) == 0
+    assert run(app, ["predict", str(tmp_path / "run")]) == 0
+    text = (tables.folder / "nodes.csv").read_text().replace("n20", "n020")
+    (tmp_path / "nodes.csv").write_text(text)
+    edges = (tables.folder / "edges.csv").read_text().replace("n20", "n020")
+    (tmp_path / "edges.csv").write_text(edges)
+    capsys.readouterr()
+    names = ["--nodes", str(tmp_path / "nodes.csv"), "--edges", str(tmp_path / "edges.csv")]
+    assert run(app, ["predict", str(tmp_path / "run"), *names, "--out", str(tmp_path / "out.csv")]) == 2
+    _one_line(capsys, "cannot predict for other nodes")
+
+
+@pytest.mark.parametrize("change", ["gone", "changed"])
+def test_the_tables_of_the_fit_are_refused_once_they_are_gone_or_changed(change, tables, tmp_path, capsys):
+    out = tmp_path / "run"
+    assert run(app, ["fit", *tables.arguments, "--label-column", "kind", "--out", str(out), *FAST]) == 0
+    edges = tables.folder / "edges.csv"
+    if change == "gone":
+        edges.unlink()
+    else:
+        edges.write_text(edges.read_text() + "n20,n21\n")
+    before = (out / "predictions.csv").read_bytes()
+    capsys.readouterr()
+    assert run(app, ["predict", str(out)]) == 2
+    _one_line(capsys, change)
+    assert (out / "predictions.csv").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("file", "damage", "message"),
+    [
+        ("model.safetensors", lambda path: path.unlink(), "is not a file"),
+        ("model.safetensors", lambda path: path.write_bytes(path.read_bytes()[:-100]), "cut short"),
+        ("model.safetensors", lambda path: _edit(path), "was changed after it was saved"),
+        ("model.safetensors", lambda path: _from_the_future(path), "install a newer newtonnet"),
+        ("model.safetensors", lambda path: _another_seed(path), "is not the model that run.json describes"),
+        ("run.json", lambda path: path.unlink(), "is no run folder"),
+        ("run.json", lambda path: path.write_text(path.read_text()[:200]), "cannot be read"),
+        ("run.json", lambda path: path.write_text("{}"), "cannot be read"),
+        ("run.json", lambda path: path.write_text(path.read_text().replace('"cat"', '"cow"')), "is not the model"),
+        (
+            "run.json",
+            lambda path: path.write_text(path.read_text().replace('"format": 1', '"format": 2')),
+            "newer newtonnet",
+        ),
+    ],
+)
+def test_a_damaged_or_newer_folder_is_refused_in_one_line(file, damage, message, copy, tmp_path, capsys):
+    damage(copy / file)
+    assert run(app, ["predict", str(copy), "--out", str(tmp_path / "out.csv")]) == 2
+    _one_line(capsys, message)
+    assert not (tmp_path / "out.csv").exists()
+
+
+def _edit(path):
+    with safe_open(path, framework="pt") as file:
+        header = file.metadata()
+    tensors = load_file(path)
+    first = sorted(tensors)[0]
+    save_file({**tensors, first: tensors[first] + 1}, path, metadata=header)
+
+
+def _from_the_future(path):
+    with safe_open(path, framework="pt") as file:
+        header = file.metadata()
+    described = {**json.loads(header["newtonnet"]), "format": 99}
+    save_file(load_file(path), path, metadata={**header, "newtonnet": json.dumps(described)})
+
+
+def _another_seed(path):
+    NewtonNetClassifier.load(path).set_params(random_state=77).save(path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Missing argument"),
+        (["nowhere"], "nowhere is no run folder"),
+        (["RUN", "--nodes", "NODES"], "--nodes and --edges belong together"),
+        (["RUN", "--edges", "EDGES"], "--nodes and --edges belong together"),
+        (["RUN", "--nodes", "NODES", "--edges", "EDGES"], "with --out"),
+        (["RUN", "--nodes", "nowhere.csv", "--edges", "EDGES", "--out", "o.csv"], "there is no file nowhere.csv"),
+        (["RUN", "--nodes", "EDGES", "--edges", "EDGES", "--out", "o.csv"], "has no column 'id'"),
+        (["RUN", "--nodes", "NODES", "--edges", "NODES", "--out", "o.csv"], "has no column 'source'"),
+        (["RUN", "--nodes", "bare.csv", "--edges", "EDGES", "--out", "o.csv"], "no column 'size'; found: "),
+        (["RUN", "--nodes", "strange.csv", "--edges", "none.csv", "--out", "o.csv"], "unknown class 'fish'"),
+        (["RUN", "--out", "."], "is a folder"),
+        (["NODES"], "is no run folder"),
+    ],
+)
+def test_a_mistake_gets_one_line_and_exit_code_2(arguments, message, fitted, tmp_path, capsys, monkeypatch):
+    tables, folder = fitted
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bare.csv").write_text("id,colour\na,red\n")
+    (tmp_path / "strange.csv").write_text("id,kind,size,colour\na,fish,1,red\n")
+    (tmp_path / "none.csv").write_text("source,target\n")
+    stand_ins = {"RUN": folder, "NODES": tables.folder / "nodes.csv", "EDGES": tables.folder / "edges.csv"}
+    assert run(app, ["predict", *(str(stand_ins.get(word, word)) for word in arguments)]) == 2
+    _one_line(capsys, message)
+    assert not (tmp_path / "o.csv").exists()
+
+
+def _one_line(capsys, message):
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    (line,) = [line for line in captured.err.splitlines() if line.strip()]
+    assert line.startswith("newtonnet: ")
+    assert message in line

@@ -1,0 +1,237 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import t as student
+
+from newtonnet import NewtonNetClassifier, cross_validate
+from newtonnet.datasets import csbm
+from newtonnet.estimator import CrossValidation
+from newtonnet.graphs import energy_density, from_edges, homophily, spectrum
+from newtonnet.report import render_findings
+from newtonnet.report.cautions import cautions, repeats
+from newtonnet.report.evaluate import calibration, evaluate
+from newtonnet.report.gather import gather
+
+
+@pytest.fixture(scope="module")
+def graph():
+    """300 nodes that avoid their own class, one in five without a label."""
+    whole = csbm(0.1, nodes=300, features=20, seed=3)
+    labels = np.where(np.arange(300) % 5 == 0, -1, whole.labels)
+    return from_edges(whole.pairs, whole.features, labels=labels, name="block model")
+
+
+@pytest.fixture(scope="module")
+def classifier(graph):
+    options = {"variant": "code", "gammas": (1.0, 2.0, 3.0)}
+    return NewtonNetClassifier(tune="off", folds=3, max_epochs=40, settings=options, threads=1).fit(graph)
+
+
+@pytest.fixture(scope="module")
+def findings(graph, classifier):
+    quick = NewtonNetClassifier(tune="off", folds=2, max_epochs=20, threads=1)
+    mlp = NewtonNetClassifier("mlp", tune="off", folds=2, max_epochs=20, threads=1)
+    return gather(
+        classifier,
+        graph,
+        classifier.predict_proba(graph),
+        title="A title",
+        command="newtonnet fit",
+        seconds=1.5,
+        ours=cross_validate(quick, graph, 3),
+        others={"mlp": cross_validate(mlp, graph, 3)},
+        left_out=["same"],
+        remarks=["It rained."],
+    )
+
+
+def test_the_data_are_counted(graph, findings):
+    data = findings.data
+    assert (data.nodes, data.edges, data.features, data.feature_kind) == (300, graph.edges, 20, "numbers")
+    assert data.labelled == sum(data.class_counts) == 240
+    assert not data.weighted
+    assert any("'same'" in warning for warning in data.warnings)
+
+
+def test_components_isolated_nodes_and_weights_are_found(two_cliques, random_graph, classifier):
+    def data(graph):
+        fitted = NewtonNetClassifier(tune="off", folds=2, max_epochs=2, threads=1).fit(graph)
+        shares = fitted.predict_proba(graph)
+        return gather(fitted, graph, shares, title="", command="", seconds=0.0).data
+
+    cliques, loose = data(two_cliques), data(random_graph)
+    assert (cliques.components, cliques.isolated, cliques.weighted) == (2, 0, False)
+    assert cliques.feature_kind == "one of its own for every node"
+    degrees = random_graph.adjacency.toarray().astype(bool).sum(axis=1)
+    assert (loose.isolated, loose.weighted) == ((degrees == 0).sum(), True)
+
+
+def test_agreement_is_counted_over_labelled_ends_and_learned_over_all(graph, classifier, findings):
+    ends = graph.labels[graph.pairs]
+    known = (ends >= 0).all(axis=0)
+    assert findings.agreement.known_edges == known.sum()
+    assert findings.agreement.known == pytest.approx((ends[0] == ends[1])[known].mean())
+    assert findings.agreement.learned == pytest.approx(classifier.homophily_)
+    assert findings.agreement.chance == pytest.approx(homophily(graph).chance)
+
+
+def test_agreement_is_unknown_where_no_edge_joins_two_labels(classifier):
+    labels = [0, -1, 1, -1, 0, 1]
+    lonely = from_edges([[0, 2], [1, 3]], np.eye(6), labels=labels)
+    fitted = NewtonNetClassifier(tune="off", folds=2, max_epochs=2, threads=1).fit(lonely)
+    found = gather(fitted, lonely, fitted.predict_proba(lonely), title="", command="", seconds=0.0)
+    assert (found.agreement.known, found.agreement.chance, found.agreement.known_edges) == (None, None, 0)
+    assert found.agreement.learned is not None
+    assert any("No edge joins two labelled nodes" in warning for warning in found.data.warnings)
+
+
+def test_the_response_is_the_one_that_was_learned(classifier, findings):
+    response = findings.response
+    np.testing.assert_array_equal(response.responses, classifier.filter_.responses)
+    np.testing.assert_array_equal(response.values, classifier.filter_.values)
+    assert len(response.values) == 3
+    assert response.gammas == (1.0, 2.0, 3.0)
+    assert response.squared is False  # the code's reading of the penalty
+    assert response.nonnegative is True
+    assert response.pivot == 0.5
+    assert response.homophily == pytest.approx(np.mean([r.outcome.homophily for r in classifier.records_]))
+
+
+def test_the_labels_energy_is_that_of_the_exact_eigenvectors(graph, classifier, findings):
+    shares = classifier.predict_proba(graph)
+    classes = np.where(graph.labels >= 0, graph.labels, shares.argmax(axis=1))
+    one_hot = np.eye(graph.classes)[classes]
+    frequencies, vectors = spectrum(graph)
+    energy = ((vectors.T @ (one_hot - one_hot.mean(axis=0))) ** 2).sum(axis=1)
+    grid = np.array(findings.spectrum.frequencies)
+    for low, high in ((0.0, 0.7), (0.7, 1.3), (1.3, 2.0)):
+        exact = energy[(frequencies >= low) & (frequencies < high)].sum() / energy.sum()
+        inside = (grid >= low) & (grid < high)
+        ours = np.array(findings.spectrum.label_energy)[inside].sum() * (grid[1] - grid[0])
+        assert ours == pytest.approx(exact, abs=0.06)
+    whole = energy_density(graph, one_hot - one_hot.mean(axis=0))  # predictions stand in where labels are unknown
+    np.testing.assert_allclose(findings.spectrum.label_energy, whole.density, atol=1e-4)
+    assert findings.spectrum.predicted
+    assert energy[frequencies > 1.3].sum() > 0.3 * energy.sum()  # it avoids its own class
+
+
+def test_a_directed_graph_has_no_spectrum(arrows):
+    labelled = from_edges([[0, 1, 2, 2, 3, 0], [1, 2, 0, 3, 4, 3]], np.eye(6), labels=[0, 1] * 3, directed=True)
+    fitted = NewtonNetClassifier(tune="off", folds=2, max_epochs=2, threads=1).fit(labelled)
+    found = gather(fitted, labelled, fitted.predict_proba(labelled), title="", command="", seconds=0.0)
+    assert found.spectrum is None
+    assert found.data.isolated == 1
+
+
+def test_a_model_without_a_filter_has_no_response(graph):
+    fitted = NewtonNetClassifier("gcn", tune="off", folds=2, max_epochs=3, threads=1).fit(graph)
+    found = gather(fitted, graph, fitted.predict_proba(graph), title="", command="", seconds=0.0)
+    assert found.response is None
+    assert found.evaluation is None
+
+
+def test_history_holds_every_split_without_numbers_that_are_none(classifier, findings):
+    assert len(findings.history) == 3
+    for one, record in zip(findings.history, classifier.records_, strict=True):
+        assert one.best_epoch == record.outcome.best_epoch
+        assert list(one.epochs) == [10, 20, 30, 40]
+        assert len(one.validation) == len(one.homophily) == 4
+
+
+def test_the_page_can_be_made_from_what_was_gathered(findings):
+    page = render_findings(findings)
+    assert "A title" in page
+    assert "It rained." in page
+
+
+@pytest.fixture
+def by_hand():
+    """Six nodes in two folds with known mistakes: node 2 of class 0 taken for 1, nobody taken for class 2."""
+    graph = from_edges([[0], [1]], np.eye(7), labels=[0, 1, 0, 1, 0, 2, -1])
+    rows = {0: (0.9, 0.05, 0.05), 1: (0.1, 0.8, 0.1), 2: (0.2, 0.5, 0.3), 3: (0.0, 1.0, 0.0), 4: (0.6, 0.2, 0.2)}
+    rows[5] = (0.35, 0.33, 0.32)
+    tests = [np.array([0, 1, 2]), np.array([3, 4, 5])]
+    shares = [np.array([rows[node] for node in test.tolist()]) for test in tests]
+    scores, seconds = np.array([0.66, 0.67]), np.array([1.0, 2.0])
+    return graph, CrossValidation(scores, seconds, [NewtonNetClassifier()] * 2, tests, shares)
+
+
+def test_mistakes_are_counted_class_by_class(by_hand):
+    graph, found = by_hand
+    result = evaluate(graph, "newtonnet", found, {})
+    assert result.confusion == [[2, 1, 0], [0, 2, 0], [1, 0, 0]]
+    assert result.precision == [pytest.approx(2 / 3), pytest.approx(2 / 3), None]
+    assert result.recall == [pytest.approx(2 / 3), 1.0, 0.0]
+    assert result.majority == 0.5
+    assert result.metric == "accuracy"
+
+
+def test_the_interval_is_widened_for_folds_that_share_nodes(by_hand):
+    graph, found = by_hand
+    ours = evaluate(graph, "newtonnet", found, {"mlp": found}).ours
+    spread = np.std(found.scores, ddof=1) * np.sqrt(1 / 2 + 3 / 3)
+    reach = student.ppf(0.975, 1) * spread
+    assert reach < 0.3
+    assert ours.interval == pytest.approx((ours.mean - reach, ours.mean + reach))
+    assert (ours.mean, ours.seconds) == (pytest.approx(found.scores.mean()), 3.0)
+
+
+def test_splits_that_happen_to_agree_are_not_certain(by_hand):
+    graph, found = by_hand
+    alike = replace(found, scores=np.array([0.5, 0.5]))
+    assert np.isnan(evaluate(graph, "newtonnet", alike, {}).ours.interval).all()
+
+
+def test_one_split_has_no_interval(by_hand):
+    graph, found = by_hand
+    alone = CrossValidation(
+        found.scores[:1], found.seconds[:1], found.estimators[:1], found.test[:1], found.probabilities[:1]
+    )
+    assert np.isnan(evaluate(graph, "newtonnet", alone, {}).ours.interval).all()
+
+
+def test_calibration_compares_confidence_with_what_is_right(by_hand):
+    graph, found = by_hand
+    result = evaluate(graph, "newtonnet", found, {})
+    assert [count for _, _, count in result.bins] == [1, 1, 1, 1, 2]
+    assert result.bins[0] == (0.35, 0.0, 1)
+    assert result.bins[-1] == (pytest.approx(0.95), 1.0, 2)
+    assert result.calibration_error == pytest.approx((0.35 + 0.5 + 0.4 + 0.2 + 0.1) / 6)
+
+
+def test_perfect_probabilities_have_no_calibration_error(rng):
+    shares = rng.dirichlet(np.ones(3), size=60_000)
+    truth = (rng.random((60_000, 1)) > shares.cumsum(axis=1)).sum(axis=1).clip(max=2)
+    bins = calibration(shares, truth)
+    assert sum(abs(sure - right) * count for sure, right, count in bins) / 60_000 < 0.02
+
+
+@pytest.mark.parametrize(
+    ("labels", "edges", "message"),
+    [
+        ([0] * 12 + [1] * 12, 24, None),
+        ([0] * 12 + [1] * 12, 0, "no edges at all"),
+        ([0] * 12 + [1] * 12, 15, "have no edge"),
+        ([0] * 20 + [1] * 4, 24, "'1' has fewer than 10 labels"),
+        ([0] * 23 + [1], 24, "'1' has one label only"),
+        ([0] * 22 + [1] * 2, 24, "very unbalanced: 92% of the labels are '0'"),
+        ([0, -1] * 6 + [1, -1] * 6, 24, "No edge joins two labelled nodes"),
+    ],
+)
+def test_a_careful_reader_is_warned(labels, edges, message, rng):
+    nodes = np.arange(edges)
+    ring = from_edges([nodes, (nodes + 1) % max(edges, 1)], rng.normal(size=(24, 3)), labels=labels)
+    said = cautions(ring)
+    assert any(message in sentence for sentence in said) if message else said == []
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_repeated_features_are_found_whatever_their_storage(sparse, rng):
+    rows = (rng.random((200, 60)) < (0.05 if sparse else 1)) * rng.normal(size=(200, 60))
+    rows[100:150] = rows[50:100]
+    graph = from_edges([[0], [1]], rows, labels=np.arange(200) % 2)
+    assert isinstance(graph.features, np.ndarray) is not sparse
+    expected = 200 - len(np.unique(rows.astype(np.float32), axis=0))
+    assert repeats(graph.features) == expected
+    assert any("same features as another" in sentence for sentence in cautions(graph))
