@@ -17,14 +17,14 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,fast]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,fast,cluster]'
 	touch $@
 
 demo: $(VENV)/installed ## train on the embedded graphs and write out/demo/report.html
 	$(BIN)/newtonnet demo
 
 test: $(VENV)/installed ## run the whole test suite, doctests and examples included
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
 
 bench: $(VENV)/installed ## measure this machine (a quarter of an hour; QUICK=1: two minutes) and save the figures
 	$(BIN)/newtonnet bench $(if $(QUICK),--quick)

@@ -1,8 +1,8 @@
 """Learn graph spectral filters whose shape is known.
 
 The package is a pipeline, and its folders are the stages, bottom-up: ``polynomials`` and ``graphs``, ``datasets`` and
-``nn``, ``training``, ``search``, ``estimator``, ``experiments``, ``bench``, ``report``, ``cli``; ``pyg`` is the door for
-PyTorch Geometric users.
+``nn``, ``training``, ``search``, ``estimator``, ``experiments``, ``bench``, ``report``, ``cli``; ``pyg`` is the door
+for PyTorch Geometric users.
 """
 
 from importlib.metadata import version

@@ -66,6 +66,9 @@ def test_all_claims_are_listed(capsys):
         (["theory", "--results", "/dev/null"], "is a file"),
         (["theory", "--out", "/dev/null"], "is a file"),
         (["theory", "--nonsense"], "--nonsense"),
+        (["table1", "--on", "moon"], "unknown place 'moon'; available: local, ray"),
+        (["table1", "--address", "auto"], "add --on ray"),
+        (["table1", "--workers", "0"], "at least 1 worker"),
     ],
 )
 def test_a_mistake_gets_one_line_and_exit_code_2(arguments, message, capsys, tmp_path):

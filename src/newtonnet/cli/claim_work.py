@@ -1,6 +1,5 @@
 """The work of a claim behind progress bars: first the searches it rests on, then its own units."""
 
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,9 +8,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from newtonnet.experiments.cells import Cell, missing, plan, sweep_cells
 from newtonnet.experiments.claim import Claim, Request, pending, run, wanted_cells
-from newtonnet.search import in_process, processes
 
 from .app import talk
+from .places import Place, open_place
 
 
 def left_undone(claim: Claim, request: Request, results: Path) -> int:
@@ -20,7 +19,7 @@ def left_undone(claim: Claim, request: Request, results: Path) -> int:
     return trials + len(pending(claim, request, results)[0])
 
 
-def work(claim: Claim, request: Request, results: Path, *, limit: float | None, workers: int | None) -> int:
+def work(claim: Claim, request: Request, results: Path, *, limit: float | None, place: Place) -> int:
     """Do what is not stored yet; how many pieces are left.
 
     Args:
@@ -28,7 +27,7 @@ def work(claim: Claim, request: Request, results: Path, *, limit: float | None, 
         request: what to do of it.
         results: folder of all results.
         limit: begin nothing new after so many seconds.
-        workers: processes that search; one for each core if not given.
+        place: where searches run; the claim's own units run in this process.
     """
     deadline = None if limit is None else time.monotonic() + limit
     cells = wanted_cells(claim, request, results)
@@ -36,7 +35,7 @@ def work(claim: Claim, request: Request, results: Path, *, limit: float | None, 
     for line in lines:
         talk.print(line, style="dim", highlight=False, markup=False)
     if lines:
-        _search(cells, results, deadline, len(os.sched_getaffinity(0)) if workers is None else workers)
+        _search(cells, results, deadline, place)
     rest = None if deadline is None else max(deadline - time.monotonic(), 0.0)
     with _bar() as bar:
         task = bar.add_task(f"{claim.name}, {request.profile}", total=None)
@@ -48,11 +47,10 @@ def work(claim: Claim, request: Request, results: Path, *, limit: float | None, 
     return undone + sum(count for _, count in missing(cells, results))
 
 
-def _search(cells: Sequence[Cell], results: Path, deadline: float | None, workers: int) -> None:
+def _search(cells: Sequence[Cell], results: Path, deadline: float | None, place: Place) -> None:
     counts = missing(cells, results)
-    executor = in_process() if workers == 1 else processes(workers)
     left = {(cell.dataset, cell.name): count for cell, count in counts}
-    with _bar() as bar:
+    with open_place(place) as executor, _bar() as bar:
         task = bar.add_task("search", total=sum(left.values()))
         for cell, trial in sweep_cells(
             cells,

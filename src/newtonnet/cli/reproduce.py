@@ -17,10 +17,14 @@ from newtonnet.report import Shown, fill_results, print_report, report_markdown,
 from .amounts import seconds
 from .app import app, print_json, talk
 from .claim_work import left_undone, work
+from .places import ADDRESS, ON, WORKERS, Place
 from .splits import check_writable
 
 OWN = "Of single claims"
 """Heading of the options that not every claim takes."""
+
+SEARCHES = "Of claims that rest on searches"
+"""Heading of the options that say where searches run."""
 
 ALL = "all"
 """Instead of a claim: every one, from what is stored."""
@@ -59,10 +63,9 @@ def reproduce(
     datasets: Annotated[
         str | None, typer.Option(rich_help_panel=OWN, help="Graphs by name, with commas between.")
     ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(rich_help_panel=OWN, help="Processes that search, each on one thread; one for each core."),
-    ] = None,
+    workers: Annotated[int | None, typer.Option(rich_help_panel=SEARCHES, help=WORKERS)] = None,
+    on: Annotated[str, typer.Option(rich_help_panel=SEARCHES, help=ON)] = "local",
+    address: Annotated[str | None, typer.Option(rich_help_panel=SEARCHES, help=ADDRESS)] = None,
     nodes: Annotated[int | None, typer.Option(rich_help_panel=OWN, help="frequency: nodes of each graph.")] = None,
     features: Annotated[
         int | None, typer.Option(rich_help_panel=OWN, help="frequency: features of each node; as many as nodes.")
@@ -95,10 +98,11 @@ def reproduce(
     }
     request = Request(profile, {name: value for name, value in options.items() if value is not None})
     limit = None if time_limit is None else seconds(time_limit)
+    place = Place(on, address, workers)
     check_options(chosen, request)
     check_writable(results / chosen.name / "lines.jsonl")
     idle = no_run or (json and chosen.cells is not None)
-    left = 0 if idle else work(chosen, request, results, limit=limit, workers=workers)
+    left = 0 if idle else work(chosen, request, results, limit=limit, place=place)
     report = chosen.summarise(load_lines(chosen, results))
     if idle and not (json and report.bare):
         left = left_undone(chosen, request, results)

@@ -1,6 +1,5 @@
 """``newtonnet search``: the best settings of models on graphs, by validation scores."""
 
-import os
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,14 +13,12 @@ from newtonnet.nn import ZOO, find_model
 from newtonnet.search import (
     Study,
     Trial,
-    in_process,
     make_study,
     measure,
     nested_selection,
     open_batch,
     open_store,
     paper_selection,
-    processes,
     summarise_study,
     sweep_all,
     write_best,
@@ -29,6 +26,7 @@ from newtonnet.search import (
 
 from .amounts import seconds
 from .app import app, print_json, talk
+from .places import ADDRESS, ON, WORKERS, Place, open_place
 from .search_progress import watch
 
 SELECTIONS = {"paper": paper_selection, "nested": nested_selection}
@@ -51,9 +49,9 @@ def search(
     protocol: Annotated[str, typer.Option(help=f"How to split: {', '.join(PROTOCOLS)}, or fixed.")] = "random",
     max_epochs: Annotated[int, typer.Option(help="Longest training.")] = 2000,
     patience: Annotated[int, typer.Option(help="Epochs without a better validation score; 0: never stop.")] = 200,
-    workers: Annotated[
-        int | None, typer.Option(help="Processes that train, each on one thread; one for each core if not given.")
-    ] = None,
+    workers: Annotated[int | None, typer.Option(help=WORKERS)] = None,
+    on: Annotated[str, typer.Option(help=ON)] = "local",
+    address: Annotated[str | None, typer.Option(help=ADDRESS)] = None,
     selection: Annotated[
         str, typer.Option(help="Print one setting for all splits (paper), one for each (nested), or both.")
     ] = "both",
@@ -71,8 +69,9 @@ def search(
     Example: newtonnet search cora chameleon --model bernnet --model gcn --trials 40 --for 100m
     """
     deadline = None if for_ is None else time.monotonic() + seconds(for_)
-    count = len(os.sched_getaffinity(0)) if workers is None else workers
-    executor = in_process(data_root=data_root) if count == 1 else processes(count, data_root=data_root)
+    place = Place(on, address, workers)
+    if plan and on == "ray" and workers is None:
+        raise ValueError("--plan with --on ray needs --workers: how many cores the cluster will give")
     if selection not in (*SELECTIONS, "both"):
         raise ValueError(f"unknown selection {selection!r}; available: paper, nested, both")
     if trials < 1:
@@ -92,9 +91,10 @@ def search(
         for name in _models(model)
     ]
     if plan:
-        _print_plan(studies, trials=trials, workers=count, data_root=data_root, json=json)
+        _print_plan(studies, trials=trials, workers=place.count, data_root=data_root, json=json)
         return
     with ExitStack() as stack:
+        executor = stack.enter_context(open_place(place, data_root=data_root))
         cells = [(study, stack.enter_context(open_store(results, study))) for study in studies]
         found = {study.key: store.trials() for study, store in cells}
         try:

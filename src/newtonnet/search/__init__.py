@@ -4,6 +4,7 @@ from .best import best_path, find_best, summarise_study, write_best
 from .executors import Executor, in_process, processes
 from .plan import Plan, measure
 from .propose import Proposal, propose
+from .ray_executor import on_ray
 from .selection import Selection, best_trial, nested_selection, paper_selection
 from .space import difference, identity, model_space
 from .store import Store, open_store, read_study, read_trials, store_path
@@ -32,6 +33,7 @@ __all__ = [
     "measure",
     "model_space",
     "nested_selection",
+    "on_ray",
     "open_batch",
     "open_store",
     "paper_selection",
