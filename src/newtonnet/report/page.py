@@ -39,11 +39,12 @@ def render(title: str, studies: Sequence[Study], *, command: str) -> str:
 def headline(study: Study) -> str:
     """What was learned, in plain words."""
     chance = 1 / study.classes
-    kept = _kept(summarise(study.records).response)
+    response = summarise(study.records).response
+    kept = f" The learned filter {_kept(response)}." if response else ""
     kind = "homophilous" if study.homophily > chance else "heterophilous"
     return (
         f"Neighbours share a label {study.homophily:.0%} of the time; among {study.classes} classes of equal size "
-        f"chance would be {chance:.0%}, so this graph is {kind}. The learned filter {kept}."
+        f"chance would be {chance:.0%}, so this graph is {kind}.{kept}"
     )
 
 
@@ -74,7 +75,11 @@ def _section(study: Study, place: int) -> str:
         f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in rows.items()
     )
     history = history_figure(study.done, true_homophily=study.homophily, chance=1 / study.classes)
-    learned_filter = plot(f"filter-{place}", filter_figure(study.done), alternative=headline(study))
+    learned_filter = (
+        plot(f"filter-{place}", filter_figure(study.done), alternative=headline(study))
+        if summary.response
+        else "<p>This model has no spectral filter.</p>"
+    )
     training = plot(f"training-{place}", history, alternative="Validation score and learned homophily over epochs.")
     pictures = f"<h3>The learned filter</h3>{learned_filter}<h3>Training</h3>{training}"
     return f"<h2>{escape(study.title)}</h2><p class=lead>{escape(headline(study))}</p><table>{table}</table>{pictures}"

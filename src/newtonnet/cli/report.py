@@ -1,0 +1,64 @@
+"""``newtonnet report``: a page from records that were written earlier."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from newtonnet.datasets import load_dataset
+from newtonnet.files import write_whole
+from newtonnet.graphs import homophily
+from newtonnet.report import Study, headline, render
+from newtonnet.training import Record
+
+from .app import app, talk
+from .splits import check_writable
+
+
+@app.command()
+def report(
+    records: Annotated[list[Path], typer.Argument(help="Files of records (JSON lines) that newtonnet train wrote.")],
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+    title: Annotated[str, typer.Option(help="Of the page.")] = "What was learned",
+    data_root: Annotated[Path | None, typer.Option(help="Folder with raw data sets.")] = None,
+) -> None:
+    """Show what runs have learned on one page: scores, filters, homophily, a section for each graph and model.
+
+    Example: newtonnet report out/records/*.jsonl --out report.html
+    """
+    check_writable(out)
+    runs: dict[tuple[str, str], dict[str, Record]] = {}
+    for path in records:
+        for record in _read(path):
+            runs.setdefault((record.dataset, record.model), {})[record.id] = record
+    studies = [_study(name, model, list(found.values()), data_root) for (name, model), found in runs.items()]
+    command = f"newtonnet report {' '.join(map(str, records))} --out {out}"
+    write_whole(out, render(title, studies, command=command))
+    for study in studies:
+        print(f"{study.title}: {headline(study)}")
+    talk.print(f"{out} written", style="dim")
+
+
+def _read(path: Path) -> list[Record]:
+    """The records of a file, refused where a line is none."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as reason:
+        raise ValueError(f"{path} is no text; give files of records") from reason
+    found = []
+    for number, line in enumerate(lines, 1):
+        try:
+            found.append(Record.from_json(line))
+        except ValueError as reason:
+            raise ValueError(f"{path}, line {number}: {reason}") from reason
+    if not found:
+        raise ValueError(f"{path} holds no record")
+    return found
+
+
+def _study(name: str, model: str, records: list[Record], data_root: Path | None) -> Study:
+    """The records beside what is known of their graph."""
+    graph = load_dataset(name, data_root=data_root).graph
+    if graph.checksum != records[0].checksum:
+        raise ValueError(f"these records are of another {name} than the one at hand; train again")
+    return Study(f"{model} on {name}", records, homophily(graph).edge, graph.classes)
