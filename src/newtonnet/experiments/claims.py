@@ -11,6 +11,7 @@ from .learned_homophily import LEARNED_HOMOPHILY
 from .sensitivity import SENSITIVITY
 from .table1 import TABLE1
 from .theory import THEORY
+from .untouched import UNTOUCHED_GRAPHS
 from .weak_supervision import WEAK_SUPERVISION
 
 CLAIMS: dict[str, Claim] = {
@@ -18,6 +19,7 @@ CLAIMS: dict[str, Claim] = {
     for claim in (
         TABLE1,
         BEYOND,
+        UNTOUCHED_GRAPHS,
         WEAK_SUPERVISION,
         ABLATION,
         FILTERS,
