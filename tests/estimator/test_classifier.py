@@ -125,10 +125,29 @@ def test_a_model_predicts_on_another_graph_with_the_same_features(half, graph):
 
 def test_a_model_bound_to_its_graph_or_to_other_features_says_so(graph, half):
     bound = NewtonNetClassifier(tune="off", settings={"branch": 8}, **QUICK).fit(graph, half)
-    with pytest.raises(ValueError, match="is another one"):
-        bound.predict(csbm(0.1, nodes=120, features=60, seed=9))
+    rewired = from_edges([graph.pairs[0], np.roll(graph.pairs[1], 1)], graph.features)
+    reordered = from_edges(graph.nodes - 1 - graph.pairs, graph.features[::-1])
+    for other in (csbm(0.1, nodes=120, features=60, seed=9), rewired, reordered):
+        with pytest.raises(ValueError, match="is another one or has its nodes in another order; fit with transferable"):
+            bound.predict(other)
     with pytest.raises(ValueError, match="trained on 60 features, this graph has 61"):
         bound.predict(csbm(0.1, nodes=120, features=61, seed=9))
+
+
+def test_gammas_can_be_given_and_tuned_around(graph, half):
+    model = NewtonNetClassifier(settings={"gammas": (1.0, 1.0, 1.0)}, max_epochs=5, threads=1).fit(graph, half)
+    assert all(setting["gammas"] == [1.0, 1.0, 1.0] for setting in model.settings_)
+
+
+def test_roc_auc_works_with_two_labels_of_the_rarer_class(graph):
+    y = np.where(np.arange(graph.nodes) % 3 == 0, -1, 0)
+    y[:2] = 1
+    model = NewtonNetClassifier(metric="roc_auc", tune="off", **QUICK).fit(graph, y)
+    assert len(model.records_) == 2
+    with pytest.raises(ValueError, match="two labelled nodes of every class, class '1' has 1"):
+        NewtonNetClassifier(metric="roc_auc", tune="off", **QUICK).fit(graph, np.where(np.arange(200) == 1, 1, 0))
+    with pytest.raises(ValueError, match="roc_auc needs nodes of both classes"):
+        model.score(graph, np.where(np.arange(200) == 5, 1, -1))
 
 
 def test_a_short_budget_still_gives_a_model(graph, half):
@@ -159,7 +178,12 @@ def test_settings_that_are_given_hold_in_everything_that_is_tried(graph, half):
         ({"tune": "yes"}, "tune must be one of auto, off"),
         ({"model": "newton"}, "unknown model 'newton'"),
         ({"settings": {"degre": 3}}, "no option 'degre'"),
-        ({"time_budget": 0}, "time_budget must be above 0"),
+        ({"time_budget": 0}, "time_budget must be seconds above 0"),
+        ({"time_budget": float("inf")}, "or None for no limit, got inf"),
+        ({"settings": {"seed": 5}}, "seed has a parameter of its own .random_state."),
+        ({"settings": {"metric": "roc_auc"}}, "metric has a parameter of its own"),
+        ({"transferable": True, "settings": {"branch": 8}}, "cannot leave its graph"),
+        ({"transferable": True, "model": "linkx"}, "cannot leave its graph"),
         ({"folds": 1}, "at least 2 folds"),
         ({"metric": "f1"}, "metric must be"),
         ({"max_epochs": 0}, "max_epochs must be"),

@@ -11,7 +11,7 @@ CLEAR = (
     "labels of one class only",
     "no class has two labelled nodes",
     "every setting failed",
-    "roc_auc needs both classes",
+    "two labelled nodes of every class",
     "roc_auc is for two classes",
 )
 

@@ -1,14 +1,18 @@
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 
 from newtonnet.datasets import csbm
+from newtonnet.estimator.averaging import average
 from newtonnet.estimator.candidates import FLAT, candidates
+from newtonnet.estimator.clock import start_clock
 from newtonnet.estimator.folds import make_folds
 from newtonnet.estimator.members import Loop, shapes
-from newtonnet.estimator.tuning import Clock, average, best_temperature, judge, sharpened, tune
+from newtonnet.estimator.scoring import best_temperature, likelihood, score, sharpened
+from newtonnet.estimator.tuning import tune
 from newtonnet.nn import ZOO
 
 FIXED = {"max_epochs": 15, "patience": None, "metric": "accuracy"}
@@ -35,13 +39,14 @@ def test_newtonnet_tries_an_mlp_a_branch_and_a_stack_unless_told_otherwise():
     assert any(candidate.model == "newton-stack" for candidate in tried)
     free = candidates("newtonnet", FIXED, bound=False)
     assert not any(getattr(candidate.setting.options, "branch", 0) for candidate in free)
-    filters = candidates("newtonnet", {**FIXED, "points": "chebyshev"}, bound=True)
-    assert {candidate.model for candidate in filters} == {"newtonnet"}, "a stack has no such option"
+    for given in ({"points": "chebyshev"}, {"gammas": (1.0, 1.0, 1.0)}, {"gamma1": 1.0}, {"ceiling": 2.0}):
+        filters = candidates("newtonnet", {**FIXED, **given}, bound=True)
+        assert {candidate.model for candidate in filters} == {"newtonnet"}, "a stack has no such option"
 
 
 def test_a_flat_filter_is_an_mlp(graph):
     flat = [c for c in candidates("newtonnet", FIXED, bound=False) if c.setting.config.filter_learning_rate == FLAT]
-    tuned = tune(graph, flat[:1], make_folds(graph, 3), LOOP, clock=Clock(None, None))
+    tuned = tune(graph, flat[:1], make_folds(graph, 3), LOOP, clock=start_clock(None))
     values = np.array(tuned.chosen[0].members[0].record.outcome.values)
     np.testing.assert_allclose(values, 1, atol=1e-6)
 
@@ -55,36 +60,30 @@ def test_only_equal_shapes_train_together():
     assert len(groups) < len(tried) / 2
 
 
-class Library:
-    """Settings whose held-back predictions are given."""
-
-    def __init__(self, graph, folds, held):
-        self.folds, self.candidates = folds, candidates("mlp", FIXED, bound=False)
-        self.members = [
-            {fold: type("Held", (), {"held": rows[split.validation]}) for fold, split in enumerate(folds)}
-            for rows in held
-        ]
-
-
 def test_the_average_beats_its_members_and_leaves_out_what_harms(graph, rng):
-    folds, truth = make_folds(graph, 4), np.eye(2)[graph.labels]
+    truth = np.eye(2)[graph.labels]
     odd = np.arange(graph.nodes) % 2 == 0
     noise = rng.random((graph.nodes, 1))
     halves = [np.where(mask[:, None], truth * 0.9 + 0.05, np.abs(noise - [0.0, 1.0])) for mask in (odd, ~odd)]
-    held = [*halves, 1 - truth]
-    weights, shares, labels = average(Library(graph, folds, held), [0, 1, 2], graph)
+    held = dict(enumerate([*halves, 1 - truth]))
+    weights, shares = average(held, graph.labels, metric="accuracy")
     assert 2 not in weights
     assert weights[0] + weights[1] == pytest.approx(1)
-    assert judge("accuracy", shares, labels)[0] > max(judge("accuracy", rows, graph.labels)[0] for rows in halves)
+    np.testing.assert_allclose(shares, weights[0] * held[0] + weights[1] * held[1])
+    assert score("accuracy", shares, graph.labels) > max(score("accuracy", rows, graph.labels) for rows in halves)
 
 
 def test_scores_are_those_of_scikit_learn(rng):
     truth = rng.integers(0, 2, 50)
     shares = rng.dirichlet([1, 1], 50)
-    assert judge("accuracy", shares, truth) == pytest.approx(
-        ((shares.argmax(1) == truth).mean(), -log_loss(truth, shares))
-    )
-    assert judge("roc_auc", shares, truth)[0] == pytest.approx(roc_auc_score(truth, shares[:, 1]))
+    assert score("accuracy", shares, truth) == (shares.argmax(1) == truth).mean()
+    assert score("roc_auc", shares, truth) == pytest.approx(roc_auc_score(truth, shares[:, 1]))
+    assert likelihood(shares, truth) == pytest.approx(-log_loss(truth, shares))
+
+
+def test_one_class_has_no_roc_auc():
+    with pytest.raises(ValueError, match="roc_auc needs nodes of both classes"):
+        score("roc_auc", np.full((3, 2), 0.5), np.ones(3, dtype=np.int64))
 
 
 @pytest.mark.parametrize("scale", [0.4, 1.0, 2.5])
@@ -104,18 +103,47 @@ def test_few_labels_say_nothing_about_the_temperature(rng):
 
 
 def test_a_clock_is_over_when_its_time_is_or_when_somebody_asks():
-    assert not Clock(None, None).over()
-    assert not Clock(60, None).part(0.5).over()
-    assert Clock(60, lambda: True).over()
-    assert Clock(60, lambda: True).part(0.5).over()
-    short = Clock(0.01, None)
+    assert not start_clock(None).over()
+    assert not start_clock(60).part(0.5).over()
+    assert start_clock(60, lambda: True).over()
+    assert start_clock(60, lambda: True).part(0.5).over()
+    short = start_clock(0.01)
     time.sleep(0.02)
     assert short.over()
 
 
-def test_where_time_runs_out_the_first_settings_are_kept(graph):
+@pytest.mark.parametrize("threads", [1, 2])
+def test_where_time_runs_out_the_first_settings_are_kept(graph, threads):
     tried = candidates("newtonnet", {**FIXED, "max_epochs": 100_000}, bound=False)
-    tuned = tune(graph, tried, make_folds(graph, 3), LOOP, clock=Clock(0.2, None))
+    began = time.monotonic()
+    tuned = tune(graph, tried, make_folds(graph, 3), replace(LOOP, threads=threads), clock=start_clock(0.5))
+    assert time.monotonic() - began < 10, "the time was exceeded by far"
     assert not tuned.complete
-    assert 1 <= tuned.tried <= len(tried)
-    assert tuned.chosen[0].members[0].record.outcome.epochs < 100_000
+    assert all(part.members[0].record.outcome.epochs < 100_000 for part in tuned.chosen)
+
+
+def test_what_is_asked_to_stop_at_once_has_learned_something(graph):
+    tried = candidates("newtonnet", {**FIXED, "max_epochs": 100_000}, bound=False)
+    tuned = tune(graph, tried, make_folds(graph, 3), replace(LOOP, threads=2), clock=start_clock(None, lambda: True))
+    assert tuned.chosen[0].members[0].record.outcome.epochs >= 1
+    assert 1 <= tuned.tried < len(tried)
+    first = {repr(candidate) for candidate in tried[:10]}
+    assert {repr(part.candidate) for part in tuned.chosen} <= first, "the list begins with the most useful ones"
+
+
+def test_an_average_without_a_filter_still_shows_the_best_one_that_was_tried(graph):
+    tried = [c for c in candidates("newtonnet", FIXED, bound=False) if c.model == "newton-stack"]
+    spectral = candidates("newtonnet", {**FIXED, "learning_rate": 1e-9}, bound=False)[0]
+    tuned = tune(graph, [*tried, spectral], make_folds(graph, 3), LOOP, clock=start_clock(None))
+    assert tuned.shown.spectral
+    assert (tuned.shown.weight == 0) == all(part.candidate.model == "newton-stack" for part in tuned.chosen)
+
+
+def test_progress_tells_the_best_settings_mean_and_ends_near_one(graph):
+    told = []
+    tried = candidates("newtonnet", FIXED, bound=False)[:10]
+    tune(graph, tried, make_folds(graph, 3), LOOP, clock=start_clock(None), tell=lambda *what: told.append(what))
+    shares = [share for what, share, _ in told if what == "trying settings"]
+    assert shares == sorted(shares)
+    assert shares[-1] > 0.9
+    assert max(best for *_, best in told) <= 1

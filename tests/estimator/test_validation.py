@@ -42,6 +42,33 @@ def test_splits_and_pairs_of_nodes_are_taken(graph):
     )
 
 
+def test_masks_are_taken_as_pytorch_geometric_keeps_them(graph):
+    train = np.arange(150) < 100
+    numbers = cross_validate(QUICK, graph, [(np.arange(100), np.arange(100, 150))])
+    np.testing.assert_array_equal(cross_validate(QUICK, graph, [(train, ~train)]).scores, numbers.scores)
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "message"),
+    [
+        (np.arange(100), np.arange(90, 150), "overlap: node 90 is in both"),
+        (np.arange(100), [], "got 100 and 0"),
+        (np.arange(100), [200], "names node 200, but the nodes are 0..149"),
+        (np.arange(100), [0.5], "must be numbers or a mask of 150"),
+        (np.arange(100), [149], "node 149 is to be tested, but its label is unknown"),
+    ],
+)
+def test_pairs_that_cannot_be_judged_by_are_refused(graph, train, test, message):
+    y = np.where(np.arange(150) == 149, -1, graph.labels)
+    with pytest.raises(ValueError, match=message):
+        cross_validate(QUICK, graph, [(train, test)], y=y)
+
+
+def test_classes_come_back_as_they_were_given(graph):
+    result = cross_validate(QUICK, graph, np.int64(2), y=np.where(graph.labels, 7, 5))
+    assert all(model.classes_.tolist() == [5, 7] for model in result.estimators)
+
+
 def test_it_can_be_stopped_after_the_split_that_runs(graph):
     asked = []
     result = cross_validate(QUICK, graph, 5, stop=lambda: asked.append(None) or True)

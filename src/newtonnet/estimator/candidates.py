@@ -37,7 +37,7 @@ def candidates(model: str, fixed: Mapping[str, Any], *, bound: bool) -> list[Can
         bound: also try what binds NewtonNet to its graph, the adjacency branch.
     """
     listed = [(model, changes) for changes in (_newtonnet(bound) if model == "newtonnet" else _drawn(model))]
-    if model == "newtonnet" and not set(fixed) - _names("newton-stack"):
+    if model == "newtonnet" and not set(fixed) - _stack_names():
         listed += [("newton-stack", changes) for changes in _stacks()]
     tried = [Candidate(name, override(default_setting(name), {**changes, **fixed})) for name, changes in listed]
     return list({repr(candidate): candidate for candidate in tried}.values())
@@ -49,9 +49,11 @@ def default_setting(model: str) -> Setting:
     return Setting("default", entry.options, Config(**entry.training))
 
 
-def _names(model: str) -> set[str]:
-    """Options and training fields that a model has."""
-    return {field.name for kind in (find_model(model).options, Config) for field in fields(kind)}
+def _stack_names() -> set[str]:
+    """Options and training fields that mean something to a stack, which has no single filter to shape."""
+    kinds = (find_model("newton-stack").options, Config)
+    shaping = {"gammas", "ceiling", "variant", "penalty", "pivot", "homophily_interval"}
+    return {field.name for kind in kinds for field in fields(kind)} - shaping
 
 
 def _newtonnet(bound: bool) -> list[Changes]:

@@ -1,5 +1,6 @@
 """``NewtonNetClassifier``: scikit-learn's contract, as far as a graph allows, around a tuned average of models."""
 
+import math
 from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import Any, Self
@@ -11,18 +12,26 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from newtonnet.graphs import Graph, as_graph, check_trainable, homophily
+from newtonnet.nn import find_model
 from newtonnet.training import override
 
 from .candidates import Candidate, candidates, default_setting
+from .clock import start_clock
 from .ensemble import ensemble_of
 from .folds import fold_count, make_folds
 from .labels import read
 from .learned import curves, learned_filter
 from .members import Loop
 from .saving import load, save
-from .tuning import Clock, Tell, judge, tune
+from .scoring import score
+from .tuning import Tell, tune
 
 MODES = ("auto", "off")
+
+OWN = {name: name for name in ("max_epochs", "patience", "metric")} | dict.fromkeys(
+    ("seed", "run_seed"), "random_state"
+)
+"""Training fields that are not settings, and the parameter to use instead."""
 
 MOST_BOUND = 50_000
 """Nodes up to which tuning tries weights for every node, which cost as much as one feature for each."""
@@ -55,7 +64,7 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         random_state: of folds, start weights and dropout.
 
     Attributes:
-        classes_: the classes, sorted.
+        classes_: the classes, in the order of the columns of ``predict_proba``.
         n_features_in_: number of features.
         ensemble_: the trained members and their weights.
         settings_: the settings that were kept, the heaviest first, each with its ``weight`` and ``model``.
@@ -64,7 +73,9 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             a little too good, since it was chosen by it. :func:`~newtonnet.cross_validate` gives an honest one.
         complete_: whether the time budget sufficed for everything.
         homophily_: learned h: share of edges whose ends are predicted alike, known labels put in.
-        filter_: the :class:`~newtonnet.estimator.LearnedFilter` of the heaviest setting that has one, or None.
+        filter_: the :class:`~newtonnet.estimator.LearnedFilter` of the heaviest setting that has one; where the average
+            has none, of the best one that was tried; None for a model without a filter.
+        filter_weight_: that setting's share of the average.
         history_: curves of its members: epoch, loss, train, validation, homophily.
         records_: their full records.
     """
@@ -118,32 +129,23 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if self.tune not in MODES:
             raise ValueError(f"tune must be one of {', '.join(MODES)}, got {self.tune!r}")
-        if self.time_budget is not None and not self.time_budget > 0:
-            raise ValueError(f"time_budget must be above 0 seconds or None, got {self.time_budget}")
-        clock = Clock(self.time_budget, stop)
+        if self.time_budget is not None and not 0 < self.time_budget < math.inf:
+            raise ValueError(f"time_budget must be seconds above 0, or None for no limit, got {self.time_budget}")
+        clock = start_clock(self.time_budget, stop)
         whole, classes = read(graph, y)
         check_trainable(whole)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        fixed = {
-            "max_epochs": self.max_epochs,
-            "patience": self.patience,
-            "metric": self.metric,
-            **(self.settings or {}),
-        }
-        listed = (
-            candidates(self.model, fixed, bound=not self.transferable and whole.nodes <= MOST_BOUND)
-            if self.tune == "auto"
-            else [Candidate(self.model, override(default_setting(self.model), fixed))]
-        )
-        folds = make_folds(whole, fold_count(whole) if self.folds is None else self.folds, seed=seed)
+        listed = self._candidates(whole)
+        count = fold_count(whole) if self.folds is None else self.folds
+        folds = make_folds(whole, count, seed=seed, every_class=self.metric == "roc_auc")
         loop = Loop(seed, self.threads, self.max_memory, self.device)
         tuned = tune(whole, listed, folds, loop, clock=clock, tell=progress)
 
         self.classes_ = classes
         self.n_features_in_ = int(whole.features.shape[1])
         self.ensemble_ = ensemble_of(tuned, whole.class_names)
-        told = [[member.record for member in chosen.members] for chosen in tuned.chosen]
-        self.records_ = next((records for records in told if records[0].outcome.response), told[0])
+        self.records_ = [member.record for member in tuned.shown.members]
+        self.filter_weight_ = tuned.shown.weight
         self.settings_ = [
             {"weight": chosen.weight, "model": chosen.candidate.model, **_plain(chosen.members[0].record)}
             for chosen in tuned.chosen
@@ -181,7 +183,7 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if strange:
             raise ValueError(f"label {strange[0]!r} is not one of the classes {', '.join(place)}")
         codes = np.array([place.get(str(name), -1) for name in theirs.tolist()])
-        return judge(self.metric, self.predict_proba(whole)[known], codes[whole.labels[known]])[0]
+        return score(self.metric, self.predict_proba(whole)[known], codes[whole.labels[known]])
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to one file, whole or not at all; :meth:`load` reads it."""
@@ -196,6 +198,22 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "ensemble_")
+
+    def _candidates(self, graph: Graph) -> list[Candidate]:
+        """What to try on a graph, refused where the parameters contradict each other."""
+        fixed = dict(self.settings or {})
+        own = sorted(fixed.keys() & OWN)
+        if own:
+            raise ValueError(f"{own[0]} has a parameter of its own ({OWN[own[0]]}), it is none of the settings")
+        fixed |= {"max_epochs": self.max_epochs, "patience": self.patience, "metric": self.metric}
+        if self.transferable and (find_model(self.model).bound or fixed.get("branch")):
+            raise ValueError(
+                f"{self.model} with these settings has weights for every node and cannot leave its graph; "
+                "use transferable=False, or another model"
+            )
+        if self.tune == "auto":
+            return candidates(self.model, fixed, bound=not self.transferable and graph.nodes <= MOST_BOUND)
+        return [Candidate(self.model, override(default_setting(self.model), fixed))]
 
     def _fitting(self, graph: Any) -> Graph:
         """The graph, refused where its features are not those that the model was trained on."""
@@ -214,4 +232,5 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 def _plain(record: Any) -> dict[str, Any]:
     """A run's options and training by name, without what differs from member to member."""
-    return {**record.options, **{name: value for name, value in record.config.items() if "seed" not in name}}
+    both = {**record.options, **{name: value for name, value in record.config.items() if "seed" not in name}}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in both.items()}

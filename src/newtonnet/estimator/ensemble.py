@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from newtonnet.graphs import Graph
 
 from .members import Member, each_probability, together
-from .tuning import Tuned, sharpened
+from .scoring import sharpened
+from .tuning import Tuned
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ def fold_count(graph: Graph) -> int:
     return 5 if labelled <= FEW else 3 if labelled <= MANY else 2
 
 
-def make_folds(graph: Graph, count: int, *, seed: int = 0) -> list[Split]:
+def make_folds(graph: Graph, count: int, *, seed: int = 0, every_class: bool = False) -> list[Split]:
     """Splits without test nodes in which every class is dealt out over the folds; each fold validates one split.
 
     A class with one labelled node only always trains: a member that never saw it could not learn it.
@@ -25,6 +25,7 @@ def make_folds(graph: Graph, count: int, *, seed: int = 0) -> list[Split]:
         graph: the graph; only labelled nodes are split.
         count: folds, at least 2; fewer where there are not enough labels.
         seed: of the shuffling.
+        every_class: no more folds than the smallest class has labels, so that each validates on all classes.
 
     >>> from newtonnet.graphs import from_edges
     >>> folds = make_folds(from_edges([[], []], np.eye(10), labels=[0, 1] * 5), 5)
@@ -35,6 +36,14 @@ def make_folds(graph: Graph, count: int, *, seed: int = 0) -> list[Split]:
         raise ValueError(f"at least 2 folds are needed, got {count}")
     nodes = graph.labelled
     sizes = np.bincount(graph.labels[nodes], minlength=graph.classes)
+    if every_class:
+        rarest = int(sizes.argmin())
+        if sizes[rarest] < 2:
+            raise ValueError(
+                f"this metric needs two labelled nodes of every class, class {graph.class_names[rarest]!r} has "
+                f"{sizes[rarest]}; label more of it, or use accuracy"
+            )
+        count = min(count, int(sizes[rarest]))
     movable = sizes[graph.labels[nodes]] > 1
     if not movable.any():
         raise ValueError(

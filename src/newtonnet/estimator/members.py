@@ -11,7 +11,7 @@ from torch import Tensor
 
 from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
-from newtonnet.nn import Population, build, check_same_graph
+from newtonnet.nn import Population, build
 from newtonnet.training import Progress, Record, fit
 from newtonnet.training.config import SHARED
 
@@ -29,7 +29,7 @@ class Member:
         options: its shape; points are numbers, so that it can be built for another graph.
         seed: of its start weights and dropout.
         state: its parameters, with a population axis of length 1.
-        known: the graph it is bound to by weights for every node, or None where it can leave its graph.
+        bound: checksum of the edges of the graph it has weights for every node of; None where it can leave its graph.
         record: its run.
         held: probabilities of the fold's validation nodes by a member that has not seen their labels, ``(v, C)``.
     """
@@ -38,15 +38,19 @@ class Member:
     options: Any
     seed: int
     state: Mapping[str, Tensor]
-    known: tuple[int, str] | None
+    bound: str | None
     record: Record
     held: NDArray[np.float32]
 
     @property
+    def sound(self) -> bool:
+        """Whether it was trained at all, and its loss stayed a number."""
+        return self.record.outcome.status == "done"
+
+    @property
     def validation(self) -> float:
-        """Its best score on the nodes held back from it; the worst where it has none."""
-        score = self.record.outcome.validation
-        return -1.0 if score is None or self.record.outcome.status == "failed" else score
+        """Its best score on the nodes held back from it."""
+        return self.record.outcome.validation or 0.0
 
 
 @dataclass(frozen=True)
@@ -100,24 +104,40 @@ def train(
     )
     if population.filter is not None and hasattr(options, "points"):
         options = replace(options, points=tuple(population.filter.points.tolist()))
-    place = next(population.parameters()).device
-    members = []
-    for p, record in enumerate(records):
-        alone = population.take(torch.tensor([p], device=place))
-        state = {name: parameter.detach().cpu() for name, parameter in alone.named_parameters()}
-        members.append(Member(model, options, alone.seeds[0], state, population.known, record, NONE))
-    judged = [
-        replace(member, held=shares[split.validation])
-        for member, split, shares in zip(members, splits, each_probability(population, graph, loop.device), strict=True)
+    bound = None if population.known is None else graph.structure
+    held = _held(population, graph, splits, records, loop.device)
+    members = [
+        Member(model, options, seed, _alone(population, p), bound, record, shares)
+        for p, (seed, record, shares) in enumerate(zip(population.seeds, records, held, strict=True))
     ]
-    return [judged[i : i + len(folds)] for i in range(0, len(judged), len(folds))]
+    return [members[i : i + len(folds)] for i in range(0, len(members), len(folds))]
+
+
+def _alone(population: Population, member: int) -> dict[str, Tensor]:
+    """The parameters of one member."""
+    alone = population.take(torch.tensor([member], device=next(population.parameters()).device))
+    return {name: parameter.detach().cpu() for name, parameter in alone.named_parameters()}
+
+
+def _held(
+    population: Population, graph: Graph, splits: Sequence[Split], records: Sequence[Record], device: str
+) -> list[NDArray[np.float32]]:
+    """What sound members say of their validation nodes; nothing for the others, which may be many when time is up."""
+    sound = [p for p, record in enumerate(records) if record.outcome.status == "done"]
+    held = [NONE] * len(records)
+    for p, shares in zip(sound, each_probability(population, graph, device, members=sound), strict=True):
+        held[p] = shares[splits[p].validation]
+    return held
 
 
 def together(members: Sequence[Member], graph: Graph) -> Population:
     """A population of members of one shape, built for a graph: that of their training or another."""
     first = members[0]
-    if first.known is not None:
-        check_same_graph(graph, first.known, model=first.model)
+    if first.bound is not None and first.bound != graph.structure:
+        raise ValueError(
+            f"this model ({first.model}) has weights for each node of the graph it was trained on, and {graph.name!r} "
+            "is another one or has its nodes in another order; fit with transferable=True to predict elsewhere"
+        )
     population = build(first.model, graph, first.options, seeds=[member.seed for member in members])
     population.put(
         {
@@ -128,12 +148,17 @@ def together(members: Sequence[Member], graph: Graph) -> Population:
     return population
 
 
-def each_probability(population: Population, graph: Graph, device: str = "cpu") -> Iterator[NDArray[np.float32]]:
-    """Probabilities of every class for every node, ``(n, C)``, member by member."""
+def each_probability(
+    population: Population, graph: Graph, device: str = "cpu", *, members: Sequence[int] | None = None
+) -> Iterator[NDArray[np.float32]]:
+    """Probabilities of every class for every node, ``(n, C)``, member by member; those of all if none are named."""
+    wanted = range(len(population.seeds)) if members is None else members
+    if not wanted:
+        return
     population.to(device)
     inputs = population.prepare(graph, device)
     with torch.no_grad():
-        for member in range(len(population.seeds)):
+        for member in wanted:
             alone = population.take(torch.tensor([member], device=next(population.parameters()).device))
             logits: Tensor = alone(inputs)
             yield torch.softmax(logits[:, 0], dim=1).cpu().numpy()

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ FORMAT = 1
 """Version of the file; raised when an older program could not read a newer file."""
 
 HEADER = "newtonnet"
-PLAIN = ("settings_", "tried_", "complete_", "validation_score_", "homophily_", "n_features_in_")
+PLAIN = ("settings_", "filter_weight_", "tried_", "complete_", "validation_score_", "homophily_", "n_features_in_")
 """Learned attributes that are plain data."""
 
 
@@ -39,8 +40,8 @@ def save(classifier: Any, path: str | PathLike[str]) -> None:
         for name, tensor in member.state.items()
     }
     parameters = classifier.get_params()
-    if not isinstance(parameters["random_state"], int):
-        parameters["random_state"] = None
+    seed = parameters["random_state"]
+    parameters["random_state"] = int(seed) if isinstance(seed, Integral) else None
     described = {
         "format": FORMAT,
         "parameters": {**parameters, "settings": _mapping(parameters["settings"])},
@@ -52,13 +53,13 @@ def save(classifier: Any, path: str | PathLike[str]) -> None:
                 "model": member.model,
                 "options": asdict(member.options),
                 "seed": member.seed,
-                "known": member.known,
+                "bound": member.bound,
                 "record": member.record.to_json(),
                 "weight": weight,
             }
             for member, weight in zip(ensemble.members, ensemble.weights, strict=True)
         ],
-        "records": [record.id for record in classifier.records_],
+        "records": [record.to_json() for record in classifier.records_],
         "learned": {name: _finite(getattr(classifier, name)) for name in PLAIN},
     }
     text = json.dumps(described, allow_nan=False)
@@ -94,7 +95,7 @@ def _rebuilt(kind: type[Any], described: Mapping[str, Any], tensors: Mapping[str
     members = [_member(row, place, tensors) for place, row in enumerate(rows)]
     weights, names = [row["weight"] for row in rows], tuple(described["class_names"])
     classifier.ensemble_ = Ensemble(members, weights, names, described["temperature"])
-    classifier.records_ = [member.record for member in members if member.record.id in described["records"]]
+    classifier.records_ = [Record.from_json(line) for line in described["records"]]
     classifier.history_ = curves(classifier.records_)
     classifier.filter_ = learned_filter(classifier.records_)
     for name in PLAIN:
@@ -129,13 +130,12 @@ def _checksum(text: str, tensors: Mapping[str, Tensor]) -> str:
 def _member(row: Mapping[str, Any], place: int, tensors: Mapping[str, Tensor]) -> Member:
     kind = type(find_model(row["model"]).options)
     options = {name: tuple(value) if isinstance(value, list) else value for name, value in row["options"].items()}
-    known = row["known"]
     return Member(
         model=row["model"],
         options=kind(**options),
         seed=row["seed"],
         state={name.split(".", 1)[1]: t for name, t in tensors.items() if name.split(".", 1)[0] == str(place)},
-        known=None if known is None else (int(known[0]), str(known[1])),
+        bound=row["bound"],
         record=Record.from_json(row["record"]),
         held=NONE,
     )

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from newtonnet.graphs import Graph, check_trainable
 from .classifier import NewtonNetClassifier
 from .folds import deal
 from .labels import read
-from .tuning import Tell, judge
+from .scoring import score
+from .tuning import Tell
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,14 +66,16 @@ def cross_validate(
         estimator: what to judge; it is not changed.
         graph: whatever its ``fit`` takes.
         splits: a number of folds with classes dealt out evenly, :class:`~newtonnet.datasets.Split` objects, or pairs of
-            training and test nodes.
+            training and test nodes, as numbers or masks.
         y: labels; the graph's own if not given.
         stop: asked after every epoch; where it says True the splits that are done are returned, at least one.
         progress: from a split's number to what is told how far its fit is.
     """
-    whole, _ = read(graph, y)
+    whole, classes = read(graph, y)
     check_trainable(whole)
-    parts = fold_pairs(whole, splits) if isinstance(splits, int) else [_pair(split) for split in splits]
+    parts = (
+        fold_pairs(whole, int(splits)) if isinstance(splits, Integral) else [_pair(split, whole) for split in splits]
+    )
     scores, seconds, fitted, held = [], [], [], []
     for number, (train, test) in enumerate(parts):
         labels = np.full(whole.nodes, -1, dtype=np.int64)
@@ -80,10 +84,11 @@ def cross_validate(
         one = clone(estimator)
         own = None if progress is None else progress(number)
         one.fit(replace(whole, labels=labels), stop=stop, progress=own)
+        one.classes_ = classes
         shares = one.predict_proba(whole)[test]
         fitted.append(one)
         held.append(shares)
-        scores.append(judge(one.metric, shares, whole.labels[test])[0])
+        scores.append(score(one.metric, shares, whole.labels[test]))
         seconds.append(time.monotonic() - began)
         if stop is not None and stop():
             break
@@ -106,8 +111,29 @@ def fold_pairs(graph: Graph, count: int, *, seed: int = 0) -> list[tuple[NDArray
     return [(nodes[places != fold], nodes[places == fold]) for fold in range(count)]
 
 
-def _pair(split: Split | tuple[ArrayLike, ArrayLike]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    if isinstance(split, Split):
-        return np.concatenate([split.train, split.validation]), split.test
-    train, test = (np.asarray(nodes, dtype=np.int64) for nodes in split)
+def _pair(split: Split | tuple[ArrayLike, ArrayLike], graph: Graph) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Training and test nodes of a split, refused where they cannot be judged by."""
+    given = (np.concatenate([split.train, split.validation]), split.test) if isinstance(split, Split) else split
+    train, test = (_nodes(part, graph) for part in given)
+    if not len(train) or not len(test):
+        raise ValueError(f"a split needs training and test nodes, got {len(train)} and {len(test)}")
+    both = np.intersect1d(train, test)
+    if len(both):
+        raise ValueError(f"training and test nodes overlap: node {both[0]} is in both ({len(both)} such nodes)")
+    unknown = test[graph.labels[test] < 0]
+    if len(unknown):
+        raise ValueError(f"node {unknown[0]} is to be tested, but its label is unknown; test labelled nodes only")
     return train, test
+
+
+def _nodes(part: ArrayLike, graph: Graph) -> NDArray[np.int64]:
+    """Node numbers, from numbers or from a mask over all nodes."""
+    nodes = np.asarray(part)
+    if nodes.dtype == np.bool_ and nodes.shape == (graph.nodes,):
+        nodes = np.flatnonzero(nodes)
+    if nodes.ndim != 1 or (len(nodes) and not np.issubdtype(nodes.dtype, np.integer)):
+        raise ValueError(f"a split's nodes must be numbers or a mask of {graph.nodes}, got {nodes.dtype} {nodes.shape}")
+    outside = nodes[(nodes < 0) | (nodes >= graph.nodes)]
+    if len(outside):
+        raise ValueError(f"a split names node {outside[0]}, but the nodes are 0..{graph.nodes - 1}")
+    return nodes.astype(np.int64)

@@ -83,11 +83,12 @@ class Graph:
     @cached_property
     def checksum(self) -> str:
         """Short hash of everything that training can see: features, adjacency and labels."""
-        digest = hashlib.sha256()
-        for array in (*_arrays(self.features), *_arrays(self.adjacency), self.labels):
-            digest.update(str((array.dtype.str, array.shape)).encode())
-            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-        return digest.hexdigest()[:16]
+        return _hash(*_arrays(self.features), *_arrays(self.adjacency), self.labels)
+
+    @cached_property
+    def structure(self) -> str:
+        """Short hash of the edges and their weights, with the nodes in this order."""
+        return _hash(*_arrays(self.adjacency))
 
     def __repr__(self) -> str:
         return (
@@ -124,6 +125,14 @@ def compact(features: Features) -> Features:
     return np.ascontiguousarray(
         features.toarray() if isinstance(features, sp.csr_array) else features, dtype=np.float32
     )
+
+
+def _hash(*arrays: NDArray[np.generic]) -> str:
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(str((array.dtype.str, array.shape)).encode())
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()[:16]
 
 
 def _arrays(matrix: Features) -> tuple[NDArray[np.generic], ...]:

@@ -2,7 +2,6 @@
 
 from .branch import Branch
 from .glognn import GloGNN, GloGNNOptions
-from .inputs import check_same_graph
 from .layers import FeatureMatrix, Inputs, feature_matrix
 from .linkx import Linkx, LinkxOptions
 from .mixhop import MixHop, MixHopOptions
@@ -41,7 +40,6 @@ __all__ = [
     "TunedGCNOptions",
     "build",
     "check_condition",
-    "check_same_graph",
     "feature_matrix",
     "find_model",
 ]

@@ -157,10 +157,12 @@ def build_legendre(graph: Graph, options: DegreeOptions, seeds: Sequence[int], d
     return _net("legendre", legendre_filter(options.degree), graph, options, seeds, dtype)
 
 
-def interpolation_points(options: Options, graph: Graph) -> Tensor:
-    """The points that NewtonNet's options name."""
+def interpolation_points(options: Options, graph: Graph | None) -> Tensor:
+    """The points that NewtonNet's options name; only those by density need the graph."""
 
     def follow_density(degree: int) -> Tensor:
+        if graph is None:
+            raise ValueError("points='density' needs the graph in memory; use equispaced, chebyshev or numbers")
         density = spectral_density(graph)
         return quantile_points(degree, torch.tensor(density.frequencies), torch.tensor(density.cumulative))
 

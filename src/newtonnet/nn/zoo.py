@@ -53,6 +53,7 @@ class Entry:
         training: fields of ``training.Config`` whose defaults differ for this model.
         space: names of options and training fields to the values a search may take.
         paper: where it was published.
+        bound: whether it has weights for every node, and so cannot leave the graph it was built for.
     """
 
     build: Callable[[Graph, Any, Sequence[int], torch.dtype], Population]
@@ -61,6 +62,7 @@ class Entry:
     groups: tuple[str, ...] = ("encoder",)
     training: Mapping[str, Any] = field(default_factory=dict)
     space: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    bound: bool = False
 
 
 ZOO: dict[str, Entry] = {
@@ -177,6 +179,7 @@ ZOO: dict[str, Entry] = {
         GloGNN,
         GloGNNOptions(),
         "Li et al., Finding Global Homophily in Graph Neural Networks When Meeting Heterophily, 2022",
+        bound=True,
         training={"weight_decay": 1e-4},
         space={
             "learning_rate": (0.01, 0.001),
@@ -194,6 +197,7 @@ ZOO: dict[str, Entry] = {
         Linkx,
         LinkxOptions(),
         "Lim et al., Large Scale Learning on Non-Homophilous Graphs, 2021",
+        bound=True,
         training={"decoupled": True, "weight_decay": 1e-3},
         space={
             "learning_rate": (0.05, 0.01, 0.002),

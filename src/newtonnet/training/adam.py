@@ -2,21 +2,31 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from newtonnet import kernels
 from newtonnet.kernels import BETAS, EPSILON
-from newtonnet.nn import Population
 
 from .config import Config
+
+
+class Learner(Protocol):
+    """What Adam asks of a model: its parameters, and for each the population axis and the group of its rates."""
+
+    axes: dict[str, int]
+    groups: dict[str, str]
+
+    def learned(self) -> dict[str, nn.Parameter]:
+        """The parameters that training moves."""
 
 
 class Adam:
     """Kingma and Ba's optimiser, or its variant with decoupled decay; moments and rates carry the population axis."""
 
-    def __init__(self, model: Population, configs: Sequence[Config]) -> None:
+    def __init__(self, model: Learner, configs: Sequence[Config]) -> None:
         self.model = model
         self.steps = 0
         self.decoupled = configs[0].decoupled
@@ -69,7 +79,7 @@ class Adam:
             1 / second_bias,
         )
 
-    def take(self, model: Population, members: Tensor) -> "Adam":
+    def take(self, model: Learner, members: Tensor) -> "Adam":
         """The optimiser of some of the members, whose population is ``model``."""
         part = object.__new__(Adam)
         part.model, part.steps, part.decoupled = model, self.steps, self.decoupled

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from newtonnet.datasets import Split
+from newtonnet.graphs import Graph
 from newtonnet.nn import Population
 
 from .config import Config
@@ -23,10 +24,20 @@ def make_records(crowd: Crowd, ids: Sequence[str]) -> list[Record]:
     crowd.keep_best()
     seconds = crowd.seconds() / len(crowd.configs)
     records = []
-    for part, members in enumerate(crowd.members):
-        own = [ids[member] for member in members.tolist()]
-        records += _part_records(crowd.start(part), own, seconds)
+    for run, members in zip(crowd.runs, crowd.members, strict=True):
+        mine = members.tolist()
+        if run is not None:
+            records += _part_records(run, [ids[member] for member in mine], seconds)
+        else:
+            records += [_unbegun_record(crowd, member, ids[member]) for member in mine]
     return records
+
+
+def _unbegun_record(crowd: Crowd, member: int, id: str) -> Record:
+    """What is left of a member that was stopped before its first epoch."""
+    outcome = Outcome("failed", "it was stopped before it began", 0, 0, *[None] * 5, (), (), (), None, 0.0)
+    curves = torch.zeros(0, 1 + len(CURVES))
+    return _record(crowd.graph, crowd.model, id, crowd.splits[member], crowd.configs[member], outcome, curves)
 
 
 def _part_records(run: Run, ids: Sequence[str], seconds: float) -> list[Record]:
@@ -41,15 +52,11 @@ def _part_records(run: Run, ids: Sequence[str], seconds: float) -> list[Record]:
     records = []
     for p, (split, config) in enumerate(zip(run.splits, run.configs, strict=True)):
         tried = not bool(np.isnan(run.best_scores[1, p]))
-        begun = run.epochs[p] > 0
-        failed = bool(run.failed[p]) or not begun
-        wrong = (
-            f"the loss was not a number at epoch {int(run.epochs[p])}" if begun else "it was stopped before it began"
-        )
+        failed = bool(run.failed[p])
         train, validation, test = (float(score) if tried else None for score in run.best_scores[:, p])
         outcome = Outcome(
             status="failed" if failed else "done",
-            reason=wrong if failed else "",
+            reason=f"the loss was not a number at epoch {int(run.epochs[p])}" if failed else "",
             epochs=int(run.epochs[p]),
             best_epoch=int(run.best_epoch[p]),
             train=train,
@@ -63,7 +70,7 @@ def _part_records(run: Run, ids: Sequence[str], seconds: float) -> list[Record]:
             largest_value=float(run.largest[p]),
             seconds=seconds,
         )
-        records.append(_record(run, ids[p], split, config, outcome, curves[:, :, p]))
+        records.append(_record(run.graph, run.whole, ids[p], split, config, outcome, curves[:, :, p]))
     return records
 
 
@@ -81,16 +88,18 @@ def _learned_filter(model: Population) -> tuple[tuple[float, ...], Tensor, Tenso
     return tuple(points.tolist()), both[: len(points)], both[len(points) :]
 
 
-def _record(run: Run, id: str, split: Split, config: Config, outcome: Outcome, curves: Tensor) -> Record:
+def _record(
+    graph: Graph, model: Population, id: str, split: Split, config: Config, outcome: Outcome, curves: Tensor
+) -> Record:
     kept = curves[curves[:, 0] <= outcome.epochs]
     history = {"epoch": kept[:, 0].long().tolist()}
     history |= {name: [round(v, 6) for v in kept[:, i + 1].tolist()] for i, name in enumerate(CURVES)}
     return Record(
         id=id,
-        dataset=run.graph.name,
-        checksum=run.graph.checksum,
-        model=run.whole.name,
-        options=run.whole.options,
+        dataset=graph.name,
+        checksum=graph.checksum,
+        model=model.name,
+        options=model.options,
         config=asdict(config),
         split={
             "protocol": split.protocol,

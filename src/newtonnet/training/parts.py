@@ -103,14 +103,16 @@ class Crowd:
 
         def work() -> None:
             with use_threads(max(1, self.threads // count)):
-                while not stop.is_set():
+                while True:  # an epoch of the first part is done in any case, so that there is something to keep
                     with turn:
                         part = next(waiting, None)
                         if part is None:
                             return
                         run = self.start(part)
-                    while not run.finished and not stop.is_set():
+                    while not run.finished:
                         self._step(part, run)
+                        if stop.is_set():
+                            return
 
         with use_threads(max(1, self.threads // count)), ThreadPoolExecutor(count) as pool:
             jobs = [pool.submit(work) for _ in range(count)]
