@@ -179,6 +179,7 @@ def test_settings_that_are_given_hold_in_everything_that_is_tried(graph, half):
         ({"model": "newton"}, "unknown model 'newton'"),
         ({"settings": {"degre": 3}}, "no option 'degre'"),
         ({"time_budget": 0}, "time_budget must be seconds above 0"),
+        ({"time_budget": "60s"}, "got '60s'"),
         ({"time_budget": float("inf")}, "or None for no limit, got inf"),
         ({"settings": {"seed": 5}}, "seed has a parameter of its own .random_state."),
         ({"settings": {"metric": "roc_auc"}}, "metric has a parameter of its own"),

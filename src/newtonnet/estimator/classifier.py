@@ -129,8 +129,9 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if self.tune not in MODES:
             raise ValueError(f"tune must be one of {', '.join(MODES)}, got {self.tune!r}")
-        if self.time_budget is not None and not 0 < self.time_budget < math.inf:
-            raise ValueError(f"time_budget must be seconds above 0, or None for no limit, got {self.time_budget}")
+        timed = isinstance(self.time_budget, int | float) and 0 < self.time_budget < math.inf
+        if self.time_budget is not None and not timed:
+            raise ValueError(f"time_budget must be seconds above 0, or None for no limit, got {self.time_budget!r}")
         clock = start_clock(self.time_budget, stop)
         whole, classes = read(graph, y)
         check_trainable(whole)

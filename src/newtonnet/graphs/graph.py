@@ -102,7 +102,7 @@ def check_trainable(graph: Graph) -> None:
     present = np.unique(graph.labels[graph.labelled])
     if len(present) == 0:
         raise ValueError(
-            f"graph {graph.name!r} has no labelled node; give labels 0..C-1 to some nodes (-1 means unknown)"
+            f"graph {graph.name!r} has no labelled node; label some of each class (unknown ones are -1, None or blank)"
         )
     if len(present) == 1:
         name = graph.class_names[int(present[0])]
