@@ -42,6 +42,20 @@ def tables(tmp_path):
     return write_tables(tmp_path / "tables")
 
 
+@pytest.fixture
+def one_line(capsys):
+    """Check that a mistake was told in one line on standard error, and that nothing else was printed."""
+
+    def check(message):
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        (line,) = [line for line in captured.err.splitlines() if line.strip()]
+        assert line.startswith("newtonnet: ")
+        assert message in line
+
+    return check
+
+
 @pytest.fixture(scope="session")
 def write():
     """Make tables in a folder."""

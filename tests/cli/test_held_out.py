@@ -22,7 +22,9 @@ class Clock:
 def judged(monkeypatch):
     """Judge with fits that take a given share of their time; gives the outcome and every fit's model and budget."""
 
-    def judge(*, folds=4, rivals=("mlp", "gcn"), uses=1.0, stop_at=None, fails=None, deadline=120.0, overrun=0.0):
+    def judge(
+        *, folds=4, rivals=("mlp", "gcn"), uses=1.0, stop_at=None, fails=None, deadline=120.0, overrun=0.0, overhead=0.0
+    ):
         clock, fits = Clock(), []
         graph = from_edges([[0], [1]], np.eye(8), labels=[0, 1] * 4)
 
@@ -47,6 +49,7 @@ def judged(monkeypatch):
             pairs,
             [NewtonNetClassifier(name) for name in rivals],
             deadline=deadline,
+            overhead=overhead,
             stop=lambda: stop_at is not None and len(fits) >= stop_at,
             step=lambda what: lambda *told: None,
         )
@@ -60,7 +63,8 @@ def test_a_rival_gets_the_time_that_the_model_had_and_all_end_in_time(judged, us
     outcome, fits, took = judged(uses=uses)
     budgets = {model: [seconds for name, seconds in fits if name == model] for model in ("newtonnet", "mlp", "gcn")}
     assert budgets["newtonnet"] == budgets["mlp"] == budgets["gcn"]
-    assert took <= uses * sum(budgets["newtonnet"]) + 2 * sum(budgets["newtonnet"]) <= 120
+    assert took == pytest.approx(3 * uses * sum(budgets["newtonnet"]))
+    assert took <= 120
     assert list(outcome.others) == ["mlp", "gcn"]
     assert len(outcome.ours.scores) == 4
     assert outcome.remarks == []
@@ -70,15 +74,45 @@ def test_fits_that_take_longer_than_told_are_told_to_take_less(judged):
     outcome, fits, took = judged(overrun=2.0)
     assert took <= 120 + 2
     assert len(outcome.others) == 2
-    assert fits[1][1] < fits[0][1] - 1
+    assert fits[3][1] < fits[0][1] - 1
+
+
+def test_models_are_compared_on_the_folds_there_was_time_for(judged):
+    outcome, fits, took = judged(overrun=12.0)
+    assert took <= 120
+    assert [model for model, _ in fits] == ["newtonnet", "mlp", "gcn"] * 2
+    assert len(outcome.ours.scores) == 2
+    assert [len(other.scores) for other in outcome.others.values()] == [2, 2]
+    assert outcome.remarks == ["The scores are those of 2 of 4 folds: there was no time left."]
+
+
+def test_rather_than_train_for_next_to_nothing_there_are_fewer_folds(judged):
+    _, fits, _ = judged(overrun=6.0, overhead=6.0, folds=8)
+    assert len(fits) < 3 * 8
+    assert min(seconds for _, seconds in fits) > 0.7 * 6
+
+
+def test_an_overhead_that_was_feared_in_vain_costs_no_folds(judged):
+    outcome, fits, took = judged(overhead=50.0)
+    assert len(outcome.ours.scores) == 4
+    assert fits[-1][1] > fits[0][1]
+    assert took > 0.8 * 120
+
+
+def test_a_fold_that_not_all_have_counts_for_none(judged):
+    outcome, fits, _ = judged(stop_at=5)
+    assert [model for model, _ in fits] == ["newtonnet", "mlp", "gcn", "newtonnet", "mlp"]
+    assert [len(one.scores) for one in (outcome.ours, *outcome.others.values())] == [1, 1, 1]
+    assert outcome.remarks == ["The scores are those of 1 of 4 folds: it was stopped."]
 
 
 def test_a_rival_for_whom_no_time_is_left_is_left_out(judged):
-    outcome, _, took = judged(overrun=30.0)
-    assert took <= 120 + 31
-    assert len(outcome.ours.scores) == 4
-    assert outcome.others == {}
-    assert outcome.remarks[0] == "There is no comparison with mlp: there was no time left."
+    outcome, fits, took = judged(overrun=70.0)
+    assert took <= 2 * 80
+    assert [model for model, _ in fits] == ["newtonnet", "mlp"]
+    assert len(outcome.ours.scores) == 1
+    assert list(outcome.others) == ["mlp"]
+    assert outcome.remarks[1:] == ["There is no comparison with gcn: there was no time left."]
 
 
 def test_time_that_is_not_used_is_passed_on(judged):
@@ -87,17 +121,16 @@ def test_time_that_is_not_used_is_passed_on(judged):
 
 
 def test_a_fold_that_ctrl_c_cut_short_does_not_count(judged):
-    outcome, fits, _ = judged(stop_at=3)
+    outcome, fits, _ = judged(stop_at=3, rivals=())
     assert len(fits) == 3
     assert len(outcome.ours.scores) == 2
-    assert outcome.others == {}
     assert "2 of 4 folds: it was stopped" in outcome.remarks[0]
 
 
-def test_a_rival_that_was_cut_short_is_left_out(judged):
-    outcome, _, _ = judged(stop_at=10)
+def test_a_rival_that_was_cut_short_on_the_first_fold_is_left_out(judged):
+    outcome, _, _ = judged(stop_at=3)
     assert list(outcome.others) == ["mlp"]
-    assert outcome.remarks == ["There is no comparison with gcn: it was stopped."]
+    assert outcome.remarks[-1] == "There is no comparison with gcn: it was stopped."
 
 
 def test_no_fold_at_all_is_said_with_its_reason(judged):

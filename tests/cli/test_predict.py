@@ -2,6 +2,7 @@ import csv
 import json
 import shutil
 from contextlib import redirect_stdout
+from dataclasses import replace
 from io import StringIO
 
 import numpy as np
@@ -11,7 +12,8 @@ from safetensors.torch import load_file, save_file
 
 from newtonnet import NewtonNetClassifier
 from newtonnet.cli.app import app, run
-from newtonnet.datasets import read_tables
+from newtonnet.datasets import Columns, read_tables
+from newtonnet.estimator.ensemble import Ensemble
 
 FAST = ["--no-tune", "--max-epochs", "25", "--threads", "1", "--folds", "0"]
 
@@ -66,6 +68,48 @@ def test_labels_that_are_there_give_a_score(fitted, tmp_path, capsys):
     assert sum(found["predicted"].values()) == found["nodes"] == 60
 
 
+def test_labels_of_one_class_give_no_area_under_a_roc_curve_and_the_reason_is_said(tables, tmp_path, capsys):
+    command = ["fit", *tables.arguments, "--label-column", "kind", *FAST, "--metric", "roc_auc"]
+    assert run(app, [*command, "--out", str(tmp_path / "run")]) == 0
+    header, *rows = rows_of(tables.folder / "nodes.csv")
+    with (tmp_path / "cats.csv").open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream).writerows([header, *([*row[:1], row[1] and "cat", *row[2:]] for row in rows)])
+    names = ["--nodes", str(tmp_path / "cats.csv"), "--edges", str(tables.folder / "edges.csv")]
+    known = sum(bool(row[1]) for row in rows)
+    capsys.readouterr()
+    assert run(app, ["predict", str(tmp_path / "run"), *names, "--out", str(tmp_path / "out.csv")]) == 0
+    printed = capsys.readouterr().out
+    assert "ROC-AUC" not in printed
+    assert f"There is no score on {known} labelled nodes: roc_auc needs nodes of both classes" in printed
+    assert run(app, ["predict", str(tmp_path / "run"), *names, "--out", str(tmp_path / "out.csv"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["score"] is None
+    assert "both classes" in found["remark"]
+
+
+def test_probabilities_are_computed_once(fitted, tmp_path, monkeypatch):
+    computed = []
+    probabilities = Ensemble.probabilities
+
+    def counted(self, graph, **options):
+        computed.append(graph)
+        return probabilities(self, graph, **options)
+
+    monkeypatch.setattr(Ensemble, "probabilities", counted)
+    assert run(app, ["predict", str(fitted[1]), "--out", str(tmp_path / "out.csv")]) == 0
+    assert len(computed) == 1
+
+
+def test_weights_that_the_fit_did_not_have_are_not_taken_up(fitted, tmp_path):
+    tables, folder = fitted
+    header, *rows = rows_of(tables.folder / "edges.csv")
+    with (tmp_path / "edges.csv").open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream).writerows([[*header, "weight"], *([*row, place] for place, row in enumerate(rows))])
+    names = ["--nodes", str(tables.folder / "nodes.csv"), "--edges", str(tmp_path / "edges.csv")]
+    assert run(app, ["predict", str(folder), *names, "--out", str(tmp_path / "out.csv")]) == 0
+    assert (tmp_path / "out.csv").read_bytes() == (folder / "predictions.csv").read_bytes()
+
+
 def test_another_table_without_labels_and_with_new_categories_is_read_by_the_stored_encoding(
     fitted, write, tmp_path, capsys
 ):
@@ -81,8 +125,10 @@ def test_another_table_without_labels_and_with_new_categories_is_read_by_the_sto
     assert {row[3] for row in rows} == {""}
     assert {row[1] for row in rows} == {"cat", "dog, big"}
     files = [[place / "nodes.csv", place / "edges.csv"] for place in (tables.folder, other.folder)]
-    learned = read_tables(*files[0], label_column="kind")[1]
-    graph = read_tables(*files[1], encoding=learned, class_names=["cat", "dog, big"])[0]
+    columns = Columns(id="id", label="kind", source="source", target="target", weight=None)
+    learned = read_tables(*files[0], columns=columns).encoding
+    bare = replace(columns, label=None)
+    graph = read_tables(*files[1], columns=bare, encoding=learned, class_names=["cat", "dog, big"]).graph
     expected = NewtonNetClassifier.load(folder / "model.safetensors").predict_proba(graph)
     np.testing.assert_allclose([[float(cell) for cell in row[4:]] for row in rows], expected, atol=1.1e-6)
 
@@ -98,7 +144,7 @@ def test_columns_in_another_order_do_not_matter(fitted, tmp_path):
     assert (tmp_path / "out.csv").read_bytes() == (folder / "predictions.csv").read_bytes()
 
 
-def test_a_model_bound_to_its_graph_refuses_another_and_a_transferable_one_does_not(write, tmp_path, capsys):
+def test_a_model_bound_to_its_graph_refuses_another_and_a_transferable_one_does_not(write, tmp_path, capsys, one_line):
     tables, other = write(tmp_path / "tables"), write(tmp_path / "other", nodes=30, seed=4)
     command = ["fit", *tables.arguments, "--label-column", "kind", *FAST]
     assert run(app, [*command, "--out", str(tmp_path / "bound"), "--set", "branch=4"]) == 0
@@ -108,19 +154,19 @@ def test_a_model_bound_to_its_graph_refuses_another_and_a_transferable_one_does_
     out.unlink()
     capsys.readouterr()
     assert run(app, ["predict", str(tmp_path / "bound"), *other.arguments, "--out", str(out)]) == 2
-    _one_line(capsys, "fit with --transferable")
+    one_line("fit with --transferable")
     header, *rows = rows_of(tables.folder / "nodes.csv")
     with (tmp_path / "turned.csv").open("w", newline="", encoding="utf-8") as stream:
         csv.writer(stream).writerows([header, *reversed(rows)])
     turned = ["--nodes", str(tmp_path / "turned.csv"), "--edges", str(tables.folder / "edges.csv")]
     assert run(app, ["predict", str(tmp_path / "bound"), *turned, "--out", str(out)]) == 2
-    _one_line(capsys, "fit with --transferable")
+    one_line("fit with --transferable")
     assert not out.exists()
     assert run(app, [*command, "--out", str(tmp_path / "free"), "--transferable"]) == 0
     assert run(app, ["predict", str(tmp_path / "free"), *other.arguments, "--out", str(out)]) == 0
 
 
-def test_nodes_known_by_their_place_only_are_not_taken_for_others(tables, tmp_path, capsys):
+def test_nodes_known_by_their_place_only_are_not_taken_for_others(tables, tmp_path, capsys, one_line):
     ignored = [word for name in ("size", "colour", "same") for word in ("--ignore", name)]
     command = ["fit", *tables.arguments, "--label-column", "kind", *FAST, *ignored, "--out", str(tmp_path / "run")]
     assert run(app, command) == 0
@@ -132,11 +178,11 @@ def test_nodes_known_by_their_place_only_are_not_taken_for_others(tables, tmp_pa
     capsys.readouterr()
     names = ["--nodes", str(tmp_path / "nodes.csv"), "--edges", str(tmp_path / "edges.csv")]
     assert run(app, ["predict", str(tmp_path / "run"), *names, "--out", str(tmp_path / "out.csv")]) == 2
-    _one_line(capsys, "cannot predict for other nodes")
+    one_line("cannot predict for other nodes")
 
 
 @pytest.mark.parametrize("change", ["gone", "changed"])
-def test_the_tables_of_the_fit_are_refused_once_they_are_gone_or_changed(change, tables, tmp_path, capsys):
+def test_the_tables_of_the_fit_are_refused_once_they_are_gone_or_changed(change, tables, tmp_path, capsys, one_line):
     out = tmp_path / "run"
     assert run(app, ["fit", *tables.arguments, "--label-column", "kind", "--out", str(out), *FAST]) == 0
     edges = tables.folder / "edges.csv"
@@ -147,7 +193,7 @@ def test_the_tables_of_the_fit_are_refused_once_they_are_gone_or_changed(change,
     before = (out / "predictions.csv").read_bytes()
     capsys.readouterr()
     assert run(app, ["predict", str(out)]) == 2
-    _one_line(capsys, change)
+    one_line(change)
     assert (out / "predictions.csv").read_bytes() == before
 
 
@@ -170,10 +216,10 @@ def test_the_tables_of_the_fit_are_refused_once_they_are_gone_or_changed(change,
         ),
     ],
 )
-def test_a_damaged_or_newer_folder_is_refused_in_one_line(file, damage, message, copy, tmp_path, capsys):
+def test_a_damaged_or_newer_folder_is_refused_in_one_line(file, damage, message, copy, tmp_path, one_line):
     damage(copy / file)
     assert run(app, ["predict", str(copy), "--out", str(tmp_path / "out.csv")]) == 2
-    _one_line(capsys, message)
+    one_line(message)
     assert not (tmp_path / "out.csv").exists()
 
 
@@ -213,7 +259,7 @@ def _another_seed(path):
         (["NODES"], "is no run folder"),
     ],
 )
-def test_a_mistake_gets_one_line_and_exit_code_2(arguments, message, fitted, tmp_path, capsys, monkeypatch):
+def test_a_mistake_gets_one_line_and_exit_code_2(arguments, message, fitted, tmp_path, one_line, monkeypatch):
     tables, folder = fitted
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bare.csv").write_text("id,colour\na,red\n")
@@ -221,13 +267,5 @@ def test_a_mistake_gets_one_line_and_exit_code_2(arguments, message, fitted, tmp
     (tmp_path / "none.csv").write_text("source,target\n")
     stand_ins = {"RUN": folder, "NODES": tables.folder / "nodes.csv", "EDGES": tables.folder / "edges.csv"}
     assert run(app, ["predict", *(str(stand_ins.get(word, word)) for word in arguments)]) == 2
-    _one_line(capsys, message)
+    one_line(message)
     assert not (tmp_path / "o.csv").exists()
-
-
-def _one_line(capsys, message):
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    (line,) = [line for line in captured.err.splitlines() if line.strip()]
-    assert line.startswith("newtonnet: ")
-    assert message in line

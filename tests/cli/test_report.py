@@ -1,7 +1,11 @@
+import re
+import shlex
 from dataclasses import replace
+from html import unescape
 
 import pytest
 
+from newtonnet.cli.alike import group_runs
 from newtonnet.cli.app import app, run
 from newtonnet.training import Record
 
@@ -24,6 +28,50 @@ def test_the_page_has_a_section_for_each_graph_and_model(records, tmp_path, caps
     assert text.count("over 2 splits") == 2, "a record that is given twice counts once"
     assert "This model has no spectral filter" in text
     assert "heterophilous" in capsys.readouterr().out
+
+
+def test_runs_of_other_settings_protocols_and_metrics_are_not_averaged(records, tmp_path, capsys):
+    first, second = (Record.from_json(line) for line in records[0].read_text().splitlines())
+    others = [
+        first,
+        second,
+        replace(first, id="a", options={**first.options, "degree": 3}, outcome=_shorter(first.outcome)),
+        replace(first, id="b", config={**first.config, "metric": "roc_auc"}),
+        replace(first, id="c", split={**first.split, "protocol": "own"}),
+    ]
+    path = changed("".join(one.to_json() + "\n" for one in others), tmp_path)
+    assert run(app, ["report", str(path), "--out", str(tmp_path / "page.html")]) == 0
+    text = (tmp_path / "page.html").read_text()
+    assert [text.count(f"over {count} splits") for count in (1, 2)] == [3, 1]
+    titles = [line.split(": ")[0] for line in capsys.readouterr().out.splitlines()]
+    assert titles[0] == "newtonnet on csbm-heterophilous (degree 5, metric accuracy, protocol random)"
+    for title, change in zip(titles[1:], ("degree 3", "metric roc_auc", "protocol own"), strict=True):
+        assert change in title
+
+
+def _shorter(outcome):
+    return replace(outcome, points=outcome.points[:4], values=outcome.values[:4])
+
+
+def test_settings_that_came_later_and_ints_for_floats_make_no_other_group(records, tmp_path):
+    first, second = (Record.from_json(line) for line in records[0].read_text().splitlines())
+    older = {name: value for name, value in second.options.items() if "branch" not in name}
+    whole = [int(gamma) for gamma in second.config["gammas"]]
+    second = replace(second, options=older, config={**second.config, "gammas": whole, "history_interval": 1})
+    assert group_runs([first, second]) == [("newtonnet on csbm-heterophilous", [first, second])]
+
+
+def test_the_command_on_the_page_repeats_it(records, tmp_path):
+    folder = tmp_path / "my runs"
+    folder.mkdir()
+    paths = [folder / record.name for record in records]
+    for old, new in zip(records, paths, strict=True):
+        new.write_bytes(old.read_bytes())
+    page = tmp_path / "page.html"
+    arguments = [*map(str, paths), "--out", str(page), "--title", "Two runs", "--data-root", str(tmp_path)]
+    assert run(app, ["report", *arguments]) == 0
+    command = unescape(re.search(r"<code>(.*?)</code>", page.read_text())[1])
+    assert shlex.split(command) == ["newtonnet", "report", *arguments]
 
 
 def changed(text, tmp_path):

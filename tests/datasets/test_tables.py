@@ -1,5 +1,6 @@
 import gzip
 import time
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -7,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
-from newtonnet.datasets import Encoding, load_tables, read_tables
+from newtonnet.datasets import Columns, Encoding, load_tables, read_tables
 
 NODES = """id,age,flag,colour,label
 ann,20,1,red,cat
@@ -21,6 +22,8 @@ bob,ann,1
 bob,cy,0.5
 cy,cy,1
 """
+COLUMNS = Columns(id="id", label="label", source="source", target="target", weight="weight")
+UNLABELLED = replace(COLUMNS, label=None)
 
 
 @pytest.fixture
@@ -55,7 +58,8 @@ def test_two_csv_files_make_a_graph(nodes, edges):
 
 
 def test_columns_become_features_by_their_kind(nodes, edges):
-    graph, encoding = read_tables(nodes, edges, label_column="label")
+    read = read_tables(nodes, edges, columns=COLUMNS)
+    graph, encoding = read.graph, read.encoding
     assert encoding.feature_names == (*("age", "age missing", "flag", "colour=blue", "colour=red", "colour missing"),)
     deviation = np.std([20, 30, 40])
     expected = [
@@ -78,6 +82,42 @@ def test_weights_are_read_and_the_larger_direction_counts(nodes, edges):
 def test_without_a_column_of_weights_they_are_all_one(nodes, write):
     graph = load_tables(nodes, write("e.csv", "source,target,cost\nann,bob,7\n"))
     assert graph.adjacency.data.tolist() == [1, 1]
+
+
+def test_weights_can_be_left_unread(nodes, edges):
+    graph = read_tables(nodes, edges, columns=replace(COLUMNS, weight=None)).graph
+    assert graph.adjacency.data.tolist() == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("part", ["id", "label", "source", "target", "weight"])
+def test_columns_that_are_not_there_are_refused(part, nodes, edges):
+    with pytest.raises(ValueError, match=r"\.csv has no column 'gone'; found: "):
+        read_tables(nodes, edges, columns=replace(COLUMNS, **{part: "gone"}))
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_column_that_gave_no_feature_is_named_with_what_it_holds(ending, edges, tmp_path):
+    nothing, one = "no value at all", "one value only"
+    columns = {"id": ["ann", "bob", "cy"], "age": [1.0, 2.0, 4.0], "blank": [None] * 3, "same": ["x"] * 3}
+    if ending == "csv":
+        rows = tmp_path / "n.csv"
+        rows.write_text("id,age,blank,same\nann,1,,x\nbob,2,NA,x\ncy,4,,x\n")
+        expected = {"blank": nothing, "same": one}
+    else:
+        rows = pa.table({**columns, "nan": [float("nan")] * 3, "none": ["", "NA", None], "three": [3.0] * 3})
+        expected = {"blank": nothing, "same": one, "nan": nothing, "none": nothing, "three": one}
+    read = read_tables(rows, edges, columns=UNLABELLED)
+    assert read.left_out == expected
+    assert read_tables(rows, edges, columns=UNLABELLED, encoding=read.encoding).left_out == {}
+
+
+def test_a_message_about_a_wide_table_names_a_few_columns(edges, write):
+    header = ",".join(["id", *(f"x{i}" for i in range(500))])
+    rows = write("n.csv", f"{header}\n{','.join(['ann'] + ['1'] * 500)}\n")
+    with pytest.raises(ValueError, match=r"no column 'y'; found: id, x0, .*, x8 and 491 more$"):
+        load_tables(rows, edges, label_column="y")
+    with pytest.raises(ValueError, match=r"no column 'hue'; found: id, x0, .*, x8 and 491 more$"):
+        load_tables(rows, edges, ignore=["hue"])
 
 
 def test_a_column_of_ends_is_no_column_of_weights(write):
@@ -111,9 +151,9 @@ def test_blanks_around_a_label_do_not_count(edges, write):
 
 
 def test_a_learned_column_without_any_value_is_missing_everywhere(nodes, edges, write):
-    _, encoding = read_tables(nodes, edges, label_column="label")
+    encoding = read_tables(nodes, edges, columns=COLUMNS).encoding
     rows = write("new.csv", "id,age,flag,colour\nann,,1,red\nbob,,0,blue\ncy,,,\ndee,,0,red\n")
-    graph, _ = read_tables(rows, edges, encoding=encoding)
+    graph = read_tables(rows, edges, columns=UNLABELLED, encoding=encoding).graph
     x = graph.features.toarray() if sp.issparse(graph.features) else graph.features
     assert x[:, :2].tolist() == [[0, 1]] * 4  # the mean, and the feature that says so
 
@@ -216,18 +256,19 @@ def test_an_empty_table_of_edges_is_a_graph_without_edges(write):
 
 def test_another_encoding_is_read_where_it_is_named(write, edges):
     rows = write("n.csv", "id,town\nann,Orléans\nbob,Rome\ncy,Rome\n".encode("latin-1"))
-    graph, encoding = read_tables(rows, edges, text_encoding="latin-1")
-    assert encoding.feature_names == ("town=Orléans", "town=Rome")
-    assert graph.nodes == 3
+    read = read_tables(rows, edges, columns=UNLABELLED, text_encoding="latin-1")
+    assert read.encoding.feature_names == ("town=Orléans", "town=Rome")
+    assert read.graph.nodes == 3
 
 
 def test_a_learned_encoding_serves_another_table(nodes, edges, write):
-    graph, encoding = read_tables(nodes, edges, label_column="label")
-    kept = Encoding.from_json(encoding.to_json())
-    assert kept == encoding
+    first = read_tables(nodes, edges, columns=COLUMNS)
+    kept = Encoding.from_json(first.encoding.to_json())
+    assert kept == first.encoding
     rows = write("new.csv", "id,label,colour,age,flag\nann,dog,green,30,1\nbob,,red,50,0\ncy,cat,,,1\n")
-    again, same = read_tables(rows, edges, label_column="label", encoding=kept, class_names=graph.class_names)
-    assert same is kept
+    read = read_tables(rows, edges, columns=COLUMNS, encoding=kept, class_names=first.graph.class_names)
+    assert read.encoding is kept
+    again = read.graph
     assert again.labels.tolist() == [1, -1, 0]
     x = again.features.toarray() if sp.issparse(again.features) else again.features
     deviation = np.std([20, 30, 40])
@@ -237,7 +278,7 @@ def test_a_learned_encoding_serves_another_table(nodes, edges, write):
 
 def test_a_class_that_was_not_learned_is_refused(nodes, edges):
     with pytest.raises(ValueError, match=r"line 3 of .*people.csv has the unknown class 'dog'; known: cat, cow"):
-        read_tables(nodes, edges, label_column="label", class_names=["cat", "cow"])
+        read_tables(nodes, edges, columns=COLUMNS, class_names=["cat", "cow"])
 
 
 @pytest.mark.parametrize(
@@ -264,8 +305,11 @@ def test_a_class_that_was_not_learned_is_refused(nodes, edges):
         ('id,x,y\na,"1\n2",p\n\nb,2\n', r"line 5 of .*n\.csv has 2 fields"),
         ('id,x,y\na,1,p\nb,2,"q\nc,3,p\n', r"line 3 of .*n\.csv opens a quotation mark that is never closed"),
         ('id,x,y\n"a",1,p\n"b,2,q\nc,3,p\n', r"line 3 of .*n\.csv opens a quotation mark that is never closed"),
-        ("id,x,é\na,1,p\nb,2,q\n".encode("latin-1"), r"line 1 of .*n\.csv is not utf-8; name the file's encoding"),
-        ("id,x,y\na,1,p\nb,2,q\n".encode("utf-16"), r"n\.csv is utf-16 text, not utf-8; give text_encoding='utf-16'"),
+        ("id,x,é\na,1,p\nb,2,q\n".encode("latin-1"), r"line 1 of .*n\.csv is not utf-8; .*--text-encoding latin-1"),
+        (
+            "id,x,y\na,1,p\nb,2,q\n".encode("utf-16"),
+            r"n\.csv is utf-16 text, not utf-8; name it \(--text-encoding utf-16, or",
+        ),
         ("id,x,y\na,1,p\nb,2,q\n".encode("utf-32"), r"n\.csv is utf-32 text, not utf-8"),
         ("id,x,y\na,1,p\nb,2,q\n".encode("utf-16-le"), r"n\.csv holds zero bytes, so it is not utf-8 text"),
         ("id,x,y\na,1,p\nb,é,q\n".encode("latin-1"), r"line 3 of .*n\.csv is not utf-8; name the file's encoding"),
@@ -374,7 +418,7 @@ def test_utf_16_is_read_if_it_is_named(nodes, edges, write):
 
 def test_a_quotation_mark_inside_a_value_is_a_letter(edges, write):
     rows = 'id,disk\nann,5" floppy\nbob,"3"" floppy"\ncy,none\ndee,none\n'
-    _, encoding = read_tables(write("n.csv", rows), edges)
+    encoding = read_tables(write("n.csv", rows), edges, columns=UNLABELLED).encoding
     assert encoding.feature_names == ('disk=3" floppy', 'disk=5" floppy', "disk=none")
 
 
@@ -399,7 +443,7 @@ def test_a_column_to_ignore_must_be_there(nodes, edges):
 
 
 def test_ignored_columns_are_no_features(nodes, edges):
-    _, encoding = read_tables(nodes, edges, label_column="label", ignore=["age", "colour"])
+    encoding = read_tables(nodes, edges, columns=COLUMNS, ignore=["age", "colour"]).encoding
     assert encoding.feature_names == ("flag",)
 
 

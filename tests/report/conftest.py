@@ -3,12 +3,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from newtonnet.report import Agreement, Data, Evaluation, Findings, History, Response, Scores, Spectrum
+from newtonnet.report import Agreement, Data, Evaluation, Findings, History, Part, Response, Scores, Spectrum
 
 CLASSES = ("student", "faculty", "course", "project", "staff")
 COUNTS = (412, 285, 240, 173, 90)
 POINTS = (0.0, 0.4, 0.8, 1.2, 1.6, 2.0)
 SPLITS = 10
+SETTINGS = {
+    "degree": 5,
+    "points": "equispaced",
+    "hidden": 64,
+    "learning_rate": 0.01,
+    "filter_learning_rate": 0.005,
+    "weight_decay": 0.0005,
+    "dropout": 0.5,
+    "gammas": (2.0, 1.0, 3.0),
+    "patience": None,
+    "self_loops": False,
+}
 
 
 @pytest.fixture(scope="session")
@@ -20,18 +32,8 @@ def findings():
         model="newtonnet",
         command="newtonnet fit --nodes people.csv --edges links.csv --label-column role --out run/ --seed 0",
         version="0.1.0",
-        settings={
-            "degree": 5,
-            "points": "equispaced",
-            "hidden": 64,
-            "learning_rate": 0.01,
-            "filter_learning_rate": 0.005,
-            "weight_decay": 0.0005,
-            "dropout": 0.5,
-            "gammas": (2.0, 1.0, 3.0),
-            "patience": None,
-            "self_loops": False,
-        },
+        metric="accuracy",
+        parts=[Part("newtonnet", 0.62, SETTINGS, drawn=True), Part("newton-stack", 0.38, {"layers": 3}, drawn=False)],
         tried=24,
         seconds=93.4,
         data=Data(
@@ -101,7 +103,7 @@ def scores(model, centre, spread, rng, seconds):
     splits = np.clip(centre + spread * rng.standard_normal(SPLITS), 0, 1)
     reach = 2.26 * splits.std(ddof=1) * (1 / SPLITS + 1 / (SPLITS - 1)) ** 0.5
     mean = float(splits.mean())
-    return Scores(model, splits.tolist(), mean, (mean - reach, mean + reach), seconds)
+    return Scores(model, splits.tolist(), mean, (mean - reach, mean + reach), seconds, 1 / (SPLITS - 1))
 
 
 def evaluation(rng):
@@ -116,7 +118,6 @@ def evaluation(rng):
     table = np.array(confusion)
     precision, recall = table.diagonal() / table.sum(axis=0), table.diagonal() / table.sum(axis=1)
     return Evaluation(
-        metric="accuracy",
         ours=ours,
         others=others,
         majority=COUNTS[0] / sum(COUNTS),
@@ -149,7 +150,7 @@ def hostile(findings):
         model=HOSTILE[2],
         command=f"newtonnet fit --title '{HOSTILE[1]}'",
         version="<i>0</i>",
-        settings={HOSTILE[0]: HOSTILE[2]},
+        parts=[Part(HOSTILE[2], 1.0, {HOSTILE[0]: HOSTILE[2]}, drawn=True)],
         remarks=(HOSTILE[2],),
         data=replace(findings.data, class_names=HOSTILE, feature_kind=HOSTILE[3], warnings=(HOSTILE[1],)),
         evaluation=replace(

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from newtonnet.report import render_findings
+from newtonnet.report import Part, render_findings
 from newtonnet.report.markup import script_data
 
 
@@ -157,10 +157,14 @@ def test_plotly_is_given_no_markup_by_names(hostile):
     [
         ({"evaluation": None}, "How good the predictions are was not measured"),
         ({"spectrum": None}, "The graph's spectrum was not estimated"),
-        ({"response": None}, "There is nothing to play with: this model has no spectral filter"),
-        ({"response": None, "spectrum": None}, "There is no picture: this model has no spectral filter"),
+        ({"response": None, "parts": ()}, "There is nothing to play with. This model has no spectral filter"),
+        (
+            {"response": None, "spectrum": None, "parts": ()},
+            "spectrum was not estimated either, so there is no picture",
+        ),
+        ({"response": None}, "There is nothing to play with. The best model here is a deep stack of filters"),
         ({"history": ()}, "The course of the training was not kept"),
-        ({"settings": {}}, "No settings were recorded"),
+        ({"parts": ()}, "No settings were recorded"),
         ({"evaluation": None, "spectrum": None, "response": None, "history": ()}, "The command"),
     ],
 )
@@ -195,7 +199,7 @@ def test_no_nan_and_no_none_reaches_the_reader(findings):
     broken = replace(
         findings,
         seconds=nan,
-        settings={"patience": None, "rate": nan, "nested": (None, {"a": nan})},
+        parts=[Part("newtonnet", nan, {"patience": None, "rate": nan, "nested": (None, {"a": nan})}, drawn=True)],
         agreement=agreement,
         history=history,
         evaluation=evaluation,
@@ -210,17 +214,58 @@ def test_no_nan_and_no_none_reaches_the_reader(findings):
 def test_a_binary_graph_is_judged_by_roc_auc(findings):
     evaluation = replace(
         findings.evaluation,
-        metric="roc_auc",
         confusion=[[80, 20], [10, 90]],
         precision=[0.89, 0.82],
         recall=[0.8, 0.9],
         f1=[0.84, 0.86],
     )
     data = replace(findings.data, class_names=("no", "yes"), class_counts=(100, 100))
-    page = Page(render_findings(replace(findings, data=data, evaluation=evaluation)))
+    page = Page(render_findings(replace(findings, metric="roc_auc", data=data, evaluation=evaluation)))
     assert "ROC-AUC (95% interval" in page.text
     assert "which gives 50.0%" in page.text
     assert page.tables["Held-out ROC-AUC over 10 splits"][0][1] == "ROC-AUC"
+
+
+def test_curves_have_the_name_of_their_metric_without_an_evaluation(findings):
+    page = Page(render_findings(replace(findings, metric="roc_auc", evaluation=None)))
+    assert "ROC-AUC on training and validation nodes" in page.text
+    assert page.data["training-plot-data"]["layout"]["yaxis"]["title"]["text"] == "ROC-AUC"
+
+
+def test_every_part_of_an_average_is_listed_with_its_weight_and_the_one_drawn_is_marked(page):
+    rows = {row[0]: row[1:] for row in page.tables["Settings of each part of the model"]}
+    assert rows["model"] == ["newtonnet", "newton-stack"]
+    assert rows["weight"] == ["62.0%", "38.0%"]
+    assert rows["filter"] == ["the one shown", "–"]
+    assert (rows["degree"], rows["layers"]) == (["5", "–"], ["–", "3"])
+    assert "The model is an average: 2 of 24 settings that were tried" in page.text
+
+
+def test_a_single_part_is_the_best_of_those_tried_or_the_only_one(findings):
+    alone = replace(findings, parts=findings.parts[:1])
+    assert "These settings were the best of 24 tried" in Page(render_findings(alone)).text
+    assert "no others were tried" in Page(render_findings(replace(alone, tried=1))).text
+
+
+def test_hundreds_of_classes_fill_no_page_with_their_matrix(findings):
+    count = 300
+    confusion = np.ones((count, count), dtype=int)
+    confusion[7, 9] = 50
+    evaluation = replace(
+        findings.evaluation,
+        confusion=confusion.tolist(),
+        precision=[0.5] * count,
+        recall=[0.5] * count,
+        f1=[0.5] * count,
+    )
+    data = replace(findings.data, class_names=[f"class {i}" for i in range(count)], class_counts=[count] * count)
+    text = render_findings(replace(findings, data=data, evaluation=evaluation))
+    assert len(text) - len(render_findings(findings)) < 2e6
+    page = Page(text)
+    assert "Nodes of each true class by predicted class" not in page.tables
+    errors = page.tables["The commonest errors"][1:]
+    assert errors[0] == ["class 7", "class 9", "50", "14.3%"]
+    assert len(errors) == 20
 
 
 def test_equal_short_names_keep_their_own_rows(findings):

@@ -5,7 +5,7 @@ import pytest
 
 from newtonnet.report import Scores
 from newtonnet.report.filter_shape import filter_kind, filter_shape
-from newtonnet.report.words import comparison_words, describe, headline, score_words
+from newtonnet.report.words import comparison_rule, comparison_words, describe, headline, score_words
 
 GRID = np.linspace(0, 2, 41)
 CURVES = {
@@ -133,7 +133,15 @@ def test_a_split_that_failed_is_left_out(findings):
 
 
 def test_a_model_without_a_filter_says_so(findings):
-    assert "This model has no spectral filter" in headline(replace(findings, response=None))
+    parts = [replace(findings.parts[0], model="gcn", drawn=False)]
+    assert "This model has no spectral filter" in headline(replace(findings, response=None, parts=parts))
+
+
+def test_a_deep_stack_is_not_called_a_model_without_a_filter(findings):
+    stacked = replace(findings, response=None, parts=[replace(findings.parts[1], weight=1.0)])
+    text = headline(stacked)
+    assert "The best model here is a deep stack of filters and has no single response to draw." in text
+    assert "no spectral filter" not in text
 
 
 def ours_of(findings, low, mean, high):
@@ -151,17 +159,17 @@ def ours_of(findings, low, mean, high):
     ],
 )
 def test_the_score_is_judged_by_its_interval_against_guessing(findings, low, mean, high, words):
-    assert words in score_words(ours_of(findings, low, mean, high))
+    assert words in score_words(ours_of(findings, low, mean, high), "accuracy")
 
 
 def test_the_area_under_a_roc_curve_is_held_against_one_half(findings):
-    text = score_words(replace(ours_of(findings, 0.55, 0.6, 0.65), metric="roc_auc", majority=0.9))
+    text = score_words(replace(ours_of(findings, 0.55, 0.6, 0.65), majority=0.9), "roc_auc")
     assert "60.0% ROC-AUC (95% interval 55.0% to 65.0%), clearly better than guessing at random" in text
     assert "which gives 50.0%" in text
 
 
-def made(model, splits):
-    return Scores(model, splits, float(np.mean(splits)), (0.0, 1.0), 1.0)
+def made(model, splits, ratio=1 / 9):
+    return Scores(model, splits, float(np.mean(splits)), (0.0, 1.0), 1.0, ratio)
 
 
 def test_a_difference_counts_only_when_its_corrected_interval_leaves_out_zero():
@@ -175,6 +183,22 @@ def test_a_difference_counts_only_when_its_corrected_interval_leaves_out_zero():
     ):
         ours = made("newtonnet", (theirs + 0.01 * (mean + shape)).tolist())
         assert words in comparison_words(ours, made("mlp", theirs.tolist())), mean
+
+
+def test_folds_that_are_missing_do_not_change_how_much_training_nodes_overlap():
+    # Two of five folds: one test node for every four training nodes; t_1 sqrt(1/2 + 1/4) s = 11.0 s to each side.
+    ours, theirs = (
+        made("newtonnet", [0.5 + 0.111, 0.5 + 0.111 + 0.01 * np.sqrt(2)], 1 / 4),
+        made("mlp", [0.5, 0.5], 1 / 4),
+    )
+    assert "The structure is worth it: 11.8 points better" in comparison_words(ours, theirs)
+    assert "one test node for every 4 training nodes" in comparison_rule(ours)
+    assert "Within noise" in comparison_words(replace(ours, ratio=1.0), theirs)
+
+
+def test_equal_differences_on_all_splits_are_not_certain():
+    ours, theirs = made("newtonnet", [0.9, 0.8, 0.7]), made("mlp", [0.4, 0.3, 0.2])
+    assert comparison_words(ours, theirs).startswith("From 3 splits it cannot be told whether it is better than an MLP")
 
 
 def test_a_single_split_and_splits_that_do_not_pair_cannot_tell():

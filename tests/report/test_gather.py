@@ -1,3 +1,4 @@
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -41,7 +42,7 @@ def findings(graph, classifier):
         seconds=1.5,
         ours=cross_validate(quick, graph, 3),
         others={"mlp": cross_validate(mlp, graph, 3)},
-        left_out=["same"],
+        left_out={"same": "one value only", "blank": "no value at all"},
         remarks=["It rained."],
     )
 
@@ -51,7 +52,8 @@ def test_the_data_are_counted(graph, findings):
     assert (data.nodes, data.edges, data.features, data.feature_kind) == (300, graph.edges, 20, "numbers")
     assert data.labelled == sum(data.class_counts) == 240
     assert not data.weighted
-    assert any("'same'" in warning for warning in data.warnings)
+    assert "Column 'same' holds one value only and gave no feature." in data.warnings
+    assert "Column 'blank' holds no value at all and gave no feature." in data.warnings
 
 
 def test_components_isolated_nodes_and_weights_are_found(two_cliques, random_graph, classifier):
@@ -131,6 +133,37 @@ def test_a_model_without_a_filter_has_no_response(graph):
     assert found.evaluation is None
 
 
+def test_what_is_averaged_is_listed_and_what_is_drawn_is_marked(graph, classifier, findings):
+    (part,) = findings.parts
+    assert (part.model, part.weight, part.drawn) == ("newtonnet", 1.0, True)
+    assert part.settings["gammas"] == [1.0, 2.0, 3.0]
+    assert not {"model", "weight"} & set(part.settings)
+    shares = classifier.predict_proba(graph)
+    mixed = copy(classifier)
+    stack = {"model": "newton-stack", "weight": 0.7, "layers": 3}
+    mixed.settings_ = [stack, {**classifier.settings_[0], "weight": 0.3}]
+    mixed.filter_weight_ = 0.3
+    found = gather(mixed, graph, shares, title="", command="", seconds=0.0)
+    assert [(part.weight, part.drawn) for part in found.parts] == [(0.7, False), (0.3, True)]
+    assert any("the part that has 30% of the weight" in remark for remark in found.remarks)
+    mixed.settings_, mixed.filter_weight_ = [{**stack, "weight": 1.0}], 0.0
+    found = gather(mixed, graph, shares, title="", command="", seconds=0.0)
+    assert [part.drawn for part in found.parts] == [False]
+    assert any("deep stack of filters" in remark and "no part in the pred" in remark for remark in found.remarks)
+
+
+def test_the_metric_is_the_classifier_s(graph, classifier):
+    found = gather(
+        copy(classifier).set_params(metric="roc_auc"),
+        graph,
+        classifier.predict_proba(graph),
+        title="",
+        command="",
+        seconds=0.0,
+    )
+    assert found.metric == "roc_auc"
+
+
 def test_history_holds_every_split_without_numbers_that_are_none(classifier, findings):
     assert len(findings.history) == 3
     for one, record in zip(findings.history, classifier.records_, strict=True):
@@ -164,7 +197,6 @@ def test_mistakes_are_counted_class_by_class(by_hand):
     assert result.precision == [pytest.approx(2 / 3), pytest.approx(2 / 3), None]
     assert result.recall == [pytest.approx(2 / 3), 1.0, 0.0]
     assert result.majority == 0.5
-    assert result.metric == "accuracy"
 
 
 def test_the_interval_is_widened_for_folds_that_share_nodes(by_hand):
@@ -175,6 +207,15 @@ def test_the_interval_is_widened_for_folds_that_share_nodes(by_hand):
     assert reach < 0.3
     assert ours.interval == pytest.approx((ours.mean - reach, ours.mean + reach))
     assert (ours.mean, ours.seconds) == (pytest.approx(found.scores.mean()), 3.0)
+
+
+def test_the_ratio_of_test_to_training_nodes_is_that_of_the_folds_however_many_came_to_an_end(by_hand):
+    graph, found = by_hand
+    assert evaluate(graph, "newtonnet", found, {}).ours.ratio == 3 / 3
+    alone = CrossValidation(
+        found.scores[:1], found.seconds[:1], found.estimators[:1], [np.array([0, 1])], [np.ones((2, 3))]
+    )
+    assert evaluate(graph, "newtonnet", alone, {}).ours.ratio == 2 / 4
 
 
 def test_splits_that_happen_to_agree_are_not_certain(by_hand):

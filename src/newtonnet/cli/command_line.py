@@ -15,13 +15,13 @@ def command_line(context: typer.Context) -> str:
         value = context.params[str(parameter.name)]
         if source is None or source.name != "COMMANDLINE":
             continue
+        values = [str(one) for one in (value if isinstance(value, list | tuple) else [value])]
         if parameter.param_type_name == "argument":
-            words.append(str(value))
+            words += values
         elif isinstance(value, bool):
             words.append((parameter.opts if value else parameter.secondary_opts or parameter.opts)[0])
         else:
-            for one in value if isinstance(value, list | tuple) else [value]:
-                words += [parameter.opts[0], str(one)]
+            words += [word for one in values for word in (parameter.opts[0], one)]
     return shlex.join(words)
 
 

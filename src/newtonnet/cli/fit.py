@@ -10,6 +10,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from newtonnet.datasets import find_columns
 from newtonnet.estimator import NewtonNetClassifier, fold_pairs
 from newtonnet.files import write_whole
 from newtonnet.graphs import Graph
@@ -26,7 +27,7 @@ from .fit_progress import watch_steps
 from .fit_summary import outcome_of, print_summary
 from .held_out import Step, judge_models
 from .interruption import first_interrupt, told_once
-from .own_tables import Reading, Tables, read_first
+from .own_tables import Tables, read_first
 from .predictions import predictions_csv
 from .run_folder import PAGE, Run, check_folder, write_model, write_run
 
@@ -137,19 +138,26 @@ def fit(
     find_model(model)
     classifier = NewtonNetClassifier(model, settings=assignments(assign), transferable=transferable, **options)
     rivals = [NewtonNetClassifier(name, **options) for name in RIVALS if compare and name != model]
-    reading = Reading(
+    columns = find_columns(
+        nodes,
+        edges,
         label_column=label_column,
         id_column=id_column,
         source_column=source_column,
         target_column=target_column,
         weight_column=weight_column,
-        ignore=tuple(ignore or ()),
-        categorical=tuple(categorical or ()),
-        standardise=not no_standardise,
         text_encoding=text_encoding,
     )
     with talk.status("reading the tables"):
-        tables = read_first(nodes, edges, reading)
+        tables = read_first(
+            nodes,
+            edges,
+            columns=columns,
+            ignore=ignore or (),
+            categorical=categorical or (),
+            standardise=not no_standardise,
+            text_encoding=text_encoding,
+        )
     tables = replace(tables, run=replace(tables.run, arguments=plain_arguments(context)))
     pairs = _fold_pairs(tables.graph, folds, seed)
     given = max(deadline - time.monotonic(), 0.1) * (FINAL if pairs else 1.0)

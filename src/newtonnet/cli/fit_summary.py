@@ -18,14 +18,14 @@ def outcome_of(findings: Findings, classifier: NewtonNetClassifier, *, stopped: 
     evaluation = findings.evaluation
     return {
         "model": findings.model,
-        "metric": classifier.metric,
+        "metric": findings.metric,
         "nodes": findings.data.nodes,
         "edges": findings.data.edges,
         "labelled": findings.data.labelled,
         "classes": list(findings.data.class_names),
         "cross_validation": None if evaluation is None else _scores(evaluation.ours),
         "others": {} if evaluation is None else {one.model: _scores(one) for one in evaluation.others},
-        "guess": None if evaluation is None else guess(evaluation),
+        "guess": None if evaluation is None else guess(evaluation, findings.metric),
         "calibration_error": None if evaluation is None else evaluation.calibration_error,
         "validation": classifier.validation_score_,
         "homophily": {
@@ -68,7 +68,7 @@ def print_summary(findings: Findings, classifier: NewtonNetClassifier, folder: P
 
 def _print_scores(findings: Findings, classifier: NewtonNetClassifier) -> None:
     evaluation = findings.evaluation
-    name = metric_name(classifier.metric)
+    name = metric_name(findings.metric)
     if evaluation is None:
         print(f"\n{name} {percent(classifier.validation_score_)} on labels held back while tuning, a little too good")
         return
@@ -76,8 +76,8 @@ def _print_scores(findings: Findings, classifier: NewtonNetClassifier) -> None:
     for one in (evaluation.ours, *evaluation.others):
         within = f"   95% interval {percent_range(one.interval)}" if all(map(is_known, one.interval)) else ""
         print(f"  {one.model:<14}{percent(one.mean):>6}{within}")
-    what = "a guess" if evaluation.metric == "roc_auc" else "largest class"
-    print(f"  {what:<14}{percent(guess(evaluation)):>6}")
+    what = "a guess" if findings.metric == "roc_auc" else "largest class"
+    print(f"  {what:<14}{percent(guess(evaluation, findings.metric)):>6}")
     for other in evaluation.others:
         _say(comparison_words(evaluation.ours, other))
 

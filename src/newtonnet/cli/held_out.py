@@ -20,6 +20,11 @@ GIVEN = 0.9
 LEAST = 0.2
 """Share of a fit's time that is left to it, however long what comes before and after training takes."""
 
+WORTH = 2
+"""Times its overhead that a fit should have; rather than less, there are fewer folds."""
+FEWEST = 2
+"""Folds that are tried in any case: one alone says nothing about differences."""
+
 
 @dataclass(frozen=True, eq=False)
 class Judged:
@@ -41,11 +46,12 @@ def judge_models(
     stop: Callable[[], bool],
     step: Step,
 ) -> Judged:
-    """Cross-validate a model, then its rivals; each of them gets the time that the model had on that fold.
+    """Cross-validate a model and its rivals, fold by fold: whatever time there is, they can be compared.
 
-    Every fit has an equal part of the time that is left, so what one does not use is passed on to those that follow; a
-    rival's part is kept for it. A fold that was cut short by Ctrl-C does not count, nor does a rival that lacks one.
-    Where earlier fits took longer than they were told to, later ones are told to take less.
+    Every fit has an equal part of the time that is left, the same for all models on a fold; what one does not use is
+    passed on to the next fold. A fold counts only where all models came to its end, Ctrl-C or not; a rival without any
+    is left out. Where fits take longer than they were told to, later ones are told to take less, and if that would be
+    next to nothing there are fewer folds.
 
     Args:
         classifier: the model; it is not changed.
@@ -53,50 +59,64 @@ def judge_models(
         pairs: training and test nodes of each fold.
         rivals: other models.
         deadline: when to be done, by the monotonic clock.
-        overhead: seconds by which a fit is expected to exceed the time it is given.
+        overhead: seconds by which a fit is expected to exceed the time it is given, until the first ones show it.
         stop: whether somebody asked to stop.
         step: hears how far it is.
     """
     if not pairs:
         return Judged(None, {}, [])
-    budgets: list[float] = []
-    found: list[CrossValidation] = []
-    fits = len(pairs) * (1 + len(rivals))
-    try:
-        for number, pair in enumerate(pairs):
+    done: dict[str, list[CrossValidation]] = {one.model: [] for one in (classifier, *rivals)}
+    refused: dict[str, str] = {}
+    seen: list[float] = []
+    for number, pair in enumerate(pairs):
+        models = [one for one in (classifier, *rivals) if one.model not in refused]
+        left = deadline - time.monotonic()
+        beyond = max(seen, default=overhead)
+        more = min(len(pairs) - number, max(_affordable(left, beyond * len(models)), FEWEST - number))
+        # A fold that cannot come to its end would count for nothing.
+        if stop() or left <= 0 or more <= 0 or (number and left < beyond * len(models)):
+            break
+        part = GIVEN * left / (len(models) * more)
+        budget = max(part - beyond, LEAST * part)
+        for one in models:
             began = time.monotonic()
             if stop() or began >= deadline:
                 break
-            part = GIVEN * (deadline - began) / (fits - number)
-            budgets.append(max(part - overhead, LEAST * part))
-            tell = step(f"{classifier.model}, fold {number + 1} of {len(pairs)}")
-            one = _fold(classifier, graph, pair, budgets[-1], stop, tell)
-            found += [] if one is None else [one]
-            overhead = max(overhead, time.monotonic() - began - budgets[-1])
-    except ValueError as reason:
-        return Judged(None, {}, [f"There is no cross-validation: {reason}."])
-    if not found:
-        return Judged(None, {}, [f"There is no cross-validation: {_why(stop)}."])
-    remarks = []
-    if len(found) < len(pairs):
-        remarks.append(f"The scores are those of {len(found)} of {len(pairs)} folds: {_why(stop)}.")
-    others = {}
-    for rival in rivals:
-        try:
-            rows = []
-            for number, (pair, budget) in enumerate(zip(pairs[: len(found)], budgets, strict=False)):
-                tell = step(f"{rival.model}, fold {number + 1} of {len(found)}")
-                over = stop() or time.monotonic() >= deadline
-                one = None if over else _fold(rival, graph, pair, budget, stop, tell)
-                rows += [] if one is None else [one]
-        except ValueError as reason:
-            remarks.append(f"There is no comparison with {rival.model}: {reason}.")
-            continue
-        if len(rows) == len(found):
-            others[rival.model] = _joined(rows)
-        else:
-            remarks.append(f"There is no comparison with {rival.model}: {_why(stop)}.")
-    return Judged(_joined(found), others, remarks)
+            try:
+                tell = step(f"{one.model}, fold {number + 1} of {len(pairs)}")
+                found = _fold(one, graph, pair, budget, stop, tell)
+            except ValueError as reason:
+                if one is classifier:
+                    return Judged(None, {}, [f"There is no cross-validation: {reason}."])
+                refused[one.model] = str(reason)
+                continue
+            done[one.model] += [] if found is None else [found]
+            seen.append(max(time.monotonic() - began - budget, 0.0))
+    return _judged(classifier.model, done, refused, folds=len(pairs), why=_why(stop))
+
+
+def _affordable(left: float, overhead: float) -> int:
+    """Folds for which there is time; models that could hardly train would be judged by what they are not.
+
+    >>> _affordable(100.0, 9.0), _affordable(100.0, 90.0)
+    (5, 0)
+    """
+    return int(GIVEN * left / max(WORTH * overhead, 1e-9))
+
+
+def _judged(
+    model: str, done: Mapping[str, Sequence[CrossValidation]], refused: Mapping[str, str], *, folds: int, why: str
+) -> Judged:
+    """The folds that all have, and why there are no more."""
+    compared = {name: rows for name, rows in done.items() if name == model or (rows and name not in refused)}
+    common = min(len(rows) for rows in compared.values())
+    if common == 0:
+        return Judged(None, {}, [f"There is no cross-validation: {why}."])
+    joined = {name: _joined(rows[:common]) for name, rows in compared.items()}
+    remarks = [f"The scores are those of {common} of {folds} folds: {why}."] if common < folds else []
+    missing = {name: refused.get(name, why) for name in done if name not in compared}
+    remarks += [f"There is no comparison with {name}: {reason}." for name, reason in missing.items()]
+    return Judged(joined.pop(model), joined, remarks)
 
 
 def _why(stop: Callable[[], bool]) -> str:

@@ -4,12 +4,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from newtonnet.estimator import NewtonNetClassifier
+from newtonnet.estimator.scoring import score
 from newtonnet.files import write_whole
 from newtonnet.graphs import Graph
-from newtonnet.nn.inputs import fingerprint
 from newtonnet.report.quantities import percent, plural
 from newtonnet.report.words import metric_name
 
@@ -48,26 +50,39 @@ def predict(
     _check_bound(classifier, graph, run)
     probabilities = classifier.predict_proba(graph)
     names = classifier.ensemble_.class_names
+    reached, remark = _score(classifier.metric, graph, probabilities)
     write_whole(place, predictions_csv(graph, probabilities, names))
     talk.print(f"{place} written", style="dim")
     known = len(graph.labelled)
-    score = classifier.score(graph) if known else None
     counts = Counter(names[place] for place in probabilities.argmax(axis=1).tolist())
     if json:
         found = {"out": str(place), "nodes": graph.nodes, "predicted": {name: counts[name] for name in names}}
-        print_json({**found, "labelled": known, "metric": classifier.metric, "score": score})
+        print_json({**found, "labelled": known, "metric": classifier.metric, "score": reached, "remark": remark})
         return
     told = ", ".join(f"{name} {counts[name]:,}" for name in names)
     print(f"{plural(graph.nodes, 'node')}: {told}")
-    if score is not None:
+    if reached is not None:
         seen = ", which it was fitted on" if nodes is None else ""
-        print(f"{metric_name(classifier.metric)} {percent(score)} on {plural(known, 'labelled node')}{seen}")
+        print(f"{metric_name(classifier.metric)} {percent(reached)} on {plural(known, 'labelled node')}{seen}")
+    elif remark:
+        print(remark)
+
+
+def _score(metric: str, graph: Graph, probabilities: NDArray[np.float64]) -> tuple[float | None, str]:
+    """The score on the nodes whose class is known, or else why there is none although some are."""
+    known = graph.labelled
+    if len(known) == 0:
+        return None, ""
+    try:
+        return score(metric, probabilities[known], graph.labels[known]), ""
+    except ValueError as reason:
+        return None, f"There is no score on {plural(len(known), 'labelled node')}: {reason}."
 
 
 def _check_bound(classifier: NewtonNetClassifier, graph: Graph, run: Run) -> None:
     """Refuse another graph than the model's own, or its nodes in another order, where it has weights for each node."""
-    bound = [member.known for member in classifier.ensemble_.members if member.known is not None]
-    if bound and (ids_checksum(graph.node_names) != run.ids or any(known != fingerprint(graph) for known in bound)):
+    bound = {member.bound for member in classifier.ensemble_.members} - {None}
+    if bound and (ids_checksum(graph.node_names) != run.ids or bound != {graph.structure}):
         raise ValueError(
             f"this model is bound to the graph it was fitted on, and {graph.name!r} is another one; fit with "
             "--transferable to predict on others"

@@ -11,29 +11,28 @@ from newtonnet.graphs import homophily
 from newtonnet.report import Study, headline, render
 from newtonnet.training import Record
 
+from .alike import group_runs
 from .app import app, talk
+from .command_line import command_line
 from .splits import check_writable
 
 
 @app.command()
 def report(
+    context: typer.Context,
     records: Annotated[list[Path], typer.Argument(help="Files of records (JSON lines) that newtonnet train wrote.")],
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
     title: Annotated[str, typer.Option(help="Of the page.")] = "What was learned",
     data_root: Annotated[Path | None, typer.Option(help="Folder with raw data sets.")] = None,
 ) -> None:
-    """Show what runs have learned on one page: scores, filters, homophily, a section for each graph and model.
+    """Show what runs have learned on one page: scores, filters, homophily, a section for each graph and setting.
 
     Example: newtonnet report out/records/*.jsonl --out report.html
     """
     check_writable(out)
-    runs: dict[tuple[str, str], dict[str, Record]] = {}
-    for path in records:
-        for record in _read(path):
-            runs.setdefault((record.dataset, record.model), {})[record.id] = record
-    studies = [_study(name, model, list(found.values()), data_root) for (name, model), found in runs.items()]
-    command = f"newtonnet report {' '.join(map(str, records))} --out {out}"
-    write_whole(out, render(title, studies, command=command))
+    alike = group_runs([record for path in records for record in _read(path)])
+    studies = [_study(name, found, data_root) for name, found in alike]
+    write_whole(out, render(title, studies, command=command_line(context)))
     for study in studies:
         print(f"{study.title}: {headline(study)}")
     talk.print(f"{out} written", style="dim")
@@ -56,9 +55,10 @@ def _read(path: Path) -> list[Record]:
     return found
 
 
-def _study(name: str, model: str, records: list[Record], data_root: Path | None) -> Study:
+def _study(title: str, records: list[Record], data_root: Path | None) -> Study:
     """The records beside what is known of their graph."""
+    name = records[0].dataset
     graph = load_dataset(name, data_root=data_root).graph
-    if graph.checksum != records[0].checksum:
+    if any(record.checksum != graph.checksum for record in records):
         raise ValueError(f"these records are of another {name} than the one at hand; train again")
-    return Study(f"{model} on {name}", records, homophily(graph).edge, graph.classes)
+    return Study(title, records, homophily(graph).edge, graph.classes)

@@ -1,7 +1,7 @@
 """Graphs and splits: the catalogue, own tables, generated graphs, and which nodes train, validate and test."""
 
 from .catalogue import Dataset, load, load_dataset, load_splits, summarise
-from .columns import Columns, find_columns
+from .columns import Columns, column_names, find_columns
 from .encoding import Encoding
 from .entries import CATALOGUE
 from .entry import Entry
@@ -11,7 +11,7 @@ from .splits import PAPER_SEED, PROTOCOLS, Split, check_split, make_splits, spli
 from .statistics import Statistics, describe
 from .summary import Summary
 from .synthetic import csbm, digits
-from .tables import load_tables, read_tables
+from .tables import Reading, load_tables, read_tables
 
 __all__ = [
     "CATALOGUE",
@@ -23,10 +23,12 @@ __all__ = [
     "DatasetNotFoundError",
     "Encoding",
     "Entry",
+    "Reading",
     "Split",
     "Statistics",
     "Summary",
     "check_split",
+    "column_names",
     "csbm",
     "describe",
     "digits",

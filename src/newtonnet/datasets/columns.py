@@ -2,14 +2,18 @@
 
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from .readers import NamedTable, read_header
+from .readers import read_header
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of the columns that are no features."""
+    """Names of the columns that are no features; no label where it is None, and no weight."""
 
     id: str
     label: str | None
@@ -19,8 +23,8 @@ class Columns:
 
 
 def find_columns(
-    nodes: str | PathLike[str],
-    edges: str | PathLike[str],
+    nodes: "str | PathLike[str] | pa.Table | pd.DataFrame",
+    edges: "str | PathLike[str] | pa.Table | pd.DataFrame",
     *,
     label_column: str | None = None,
     id_column: str | None = None,
@@ -28,44 +32,32 @@ def find_columns(
     target_column: str | None = None,
     weight_column: str | None = None,
     text_encoding: str = "utf-8",
-) -> tuple[Columns, tuple[str, ...]]:
-    """The columns that :func:`read_tables` would take from these files, and all columns of the nodes, by their headers.
-
-    A label column that the nodes do not have is none: tables to predict on have no labels as a rule.
-    """
-    rows = read_header(Path(nodes), text_encoding=text_encoding)
-    links = read_header(Path(edges), text_encoding=text_encoding)
-    names = tuple(rows.table.column_names)
-    columns = name_columns(
-        rows,
-        links,
-        label_column=label_column if label_column in names else None,
-        id_column=id_column,
-        source_column=source_column,
-        target_column=target_column,
-        weight_column=weight_column,
-    )
-    return columns, names
-
-
-def name_columns(
-    rows: NamedTable,
-    links: NamedTable,
-    *,
-    label_column: str | None,
-    id_column: str | None,
-    source_column: str | None,
-    target_column: str | None,
-    weight_column: str | None,
 ) -> Columns:
-    """The columns that were named, else the usual ones, else those in their places."""
+    """The columns that were named, else the usual ones, else those in their places; told by the headers.
+
+    Args:
+        nodes: one row for each node.
+        edges: one row for each edge, naming two nodes.
+        label_column: column of the nodes that holds the class; none if not given.
+        id_column: column of the nodes that names them; ``id``, or else the first.
+        source_column: column of the edges for one end; ``source``, or else the first.
+        target_column: column of the edges for the other end; ``target``, or else the second.
+        weight_column: column of the edges with weights; ``weight`` if there is one, or else none.
+        text_encoding: of CSV files.
+    """
+    rows = read_header(nodes, "nodes", text_encoding=text_encoding)
+    links = read_header(edges, "edges", text_encoding=text_encoding)
     key = rows.column(id_column, "id", 0)
-    label = None if label_column is None else rows.column(label_column, label_column, 0)
+    rows.check(label_column)
     source = links.column(source_column, "source", 0)
     target = links.column(target_column, "target", 1)
     if source == target:
         raise ValueError(f"{links.name} needs two columns of ids; source and target are both {source!r}")
-    if weight_column is None:
-        weighted = "weight" in set(links.table.column_names) - {source, target}
-        return Columns(key, label, source, target, "weight" if weighted else None)
-    return Columns(key, label, source, target, links.column(weight_column, "weight", 2))
+    links.check(weight_column)
+    usual = "weight" if "weight" in set(links.table.column_names) - {source, target} else None
+    return Columns(key, label_column, source, target, weight_column or usual)
+
+
+def column_names(table: str | PathLike[str], *, text_encoding: str = "utf-8") -> tuple[str, ...]:
+    """All columns of a file, by its header."""
+    return tuple(read_header(table, "nodes", text_encoding=text_encoding).table.column_names)

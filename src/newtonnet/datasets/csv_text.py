@@ -38,9 +38,11 @@ def read_head(path: Path, text_encoding: str) -> Head:
     if not codecs.lookup(text_encoding).name.startswith(("utf-16", "utf-32")):
         marked = next((name for mark, name in _MARKS if start.startswith(mark)), None)
         if marked is not None:
-            raise ValueError(f"{path} is {marked} text, not {text_encoding}; give text_encoding={marked!r}")
+            raise ValueError(f"{path} is {marked} text, not {text_encoding}; name it {_how(marked)}")
         if b"\0" in start:
-            raise ValueError(f"{path} holds zero bytes, so it is not {text_encoding} text; is it utf-16-le?")
+            raise ValueError(
+                f"{path} holds zero bytes, so it is not {text_encoding} text; often it is utf-16-le {_how('utf-16-le')}"
+            )
     try:
         text = decoder.decode(start).removeprefix("\ufeff")
     except UnicodeError as reason:
@@ -52,6 +54,11 @@ def read_head(path: Path, text_encoding: str) -> Head:
     delimiter = max(",;\t", key=first.count)
     columns = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     return Head(delimiter, tuple(columns), alone=not more and not any(rest))
+
+
+def _how(text_encoding: str) -> str:
+    """How an encoding is named, in both places where a message may be read."""
+    return f"(--text-encoding {text_encoding}, or text_encoding={text_encoding!r} in Python)"
 
 
 def line_of_row(path: Path, text_encoding: str, delimiter: str, index: int) -> int | None:
@@ -83,7 +90,8 @@ def check_text(path: Path, text_encoding: str) -> None:
     except UnicodeDecodeError as reason:
         before = content[: reason.start].decode(text_encoding, errors="ignore")
         raise ValueError(
-            f"line {_line_ends(before) + 1} of {path} is not {text_encoding}; name the file's encoding, often latin-1"
+            f"line {_line_ends(before) + 1} of {path} is not {text_encoding}; name the file's encoding, often latin-1 "
+            f"{_how('latin-1')}"
         ) from None
 
 

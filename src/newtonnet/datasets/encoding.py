@@ -1,6 +1,7 @@
 """Columns of a table as numbers: learned from one table, kept as plain data, applied to that table or another."""
 
 import json
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -10,6 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 from numpy.typing import NDArray
+
+from .listing import listed
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
 """Texts that stand for a missing value, in every column but ids."""
@@ -98,7 +101,7 @@ def encode(table: pa.Table, encoding: Encoding, *, where: Where = row_number) ->
     there = set(table.column_names)
     lacking = [column.name for column in encoding.columns if column.name not in there]
     if lacking:
-        raise ValueError(f"the nodes have no column {lacking[0]!r}; found: {', '.join(table.column_names)}")
+        raise ValueError(f"the nodes have no column {lacking[0]!r}; found: {listed(table.column_names)}")
     blocks = [_encode(table[column.name], column, where) for column in encoding.columns]
     if all(isinstance(block, np.ndarray) for block in blocks):
         return np.concatenate(blocks, axis=1)
@@ -124,6 +127,14 @@ def as_text(values: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
 def without_missing(text: pa.ChunkedArray) -> pa.ChunkedArray:
     """The same texts; those that stand for a missing value become null."""
     return pc.if_else(pc.is_in(text, value_set=pa.array(MISSING)), pa.scalar(None, pa.string()), text)
+
+
+def is_empty(values: pa.ChunkedArray) -> bool:
+    """Whether every value is missing."""
+    if pa.types.is_floating(values.type):
+        return bool(pc.all(pc.is_null(values, nan_is_null=True)).as_py())
+    known = values if _is_number(values.type) or _is_list(values.type) else as_text(values, "")
+    return bool(known.null_count == len(known))
 
 
 def _all_whole(numbers: pa.ChunkedArray) -> bool:
@@ -171,7 +182,7 @@ def _learn_category(name: str, text: pa.ChunkedArray) -> Column | None:
     if len(categories) > MOST_CATEGORIES:
         raise ValueError(
             f"column {name!r} has {len(categories)} different texts, too many for a category (at most "
-            f"{MOST_CATEGORIES}); leave it out with ignore=[{name!r}]"
+            f"{MOST_CATEGORIES}); leave it out (--ignore {shlex.quote(name)}, or ignore=[{name!r}] in Python)"
         )
     lacks = text.null_count > 0
     if len(categories) + lacks < 2:

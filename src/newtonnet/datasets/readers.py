@@ -1,6 +1,6 @@
 """Tables from CSV and Parquet files, with a name for every row that a message may have to point at."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
@@ -13,6 +13,7 @@ import pyarrow.parquet as paparquet
 
 from .csv_text import check_quotes, check_text, line_of_row, read_head
 from .encoding import MISSING
+from .listing import listed
 
 
 @dataclass(frozen=True)
@@ -38,36 +39,35 @@ class NamedTable:
         """The column that was named, else the usual one, else the one in its place."""
         names = self.table.column_names
         if wanted is not None:
-            if wanted not in names:
-                raise ValueError(f"{self.name} has no column {wanted!r}; found: {', '.join(names)}")
+            self.check(wanted)
             return wanted
         if usual in names:
             return usual
         if position >= len(names):
-            raise ValueError(f"{self.name} needs a column {usual!r}; found: {', '.join(names)}")
+            raise ValueError(f"{self.name} needs a column {usual!r}; found: {listed(names)}")
         return str(names[position])
 
+    def check(self, *columns: str | None) -> None:
+        """Refuse columns that are not there; None stands for no column."""
+        names = self.table.column_names
+        for column in columns:
+            if column is not None and column not in names:
+                raise ValueError(f"{self.name} has no column {column!r}; found: {listed(names)}")
 
-def read_table(
-    source: Any, what: str, *, text_encoding: str, ids: Sequence[tuple[str, int]], label: str | None = None
-) -> NamedTable:
+
+def read_table(source: Any, what: str, *, text_encoding: str, texts: Collection[str]) -> NamedTable:
     """A table from a path, or one that is in memory already.
 
     Args:
         source: a path to a CSV or Parquet file, a pyarrow table or a pandas frame.
         what: ``nodes`` or ``edges``, for messages.
         text_encoding: of a CSV file.
-        ids: for every column of ids its name, and its place where no column has that name.
-        label: the column of labels, if there is one.
+        texts: columns of a CSV file that are text, whatever they look like: ids and labels.
     """
-    if isinstance(source, pa.Table):
-        found = NamedTable(source, f"the {what}")
-    elif isinstance(source, str | PathLike):
-        found = _read_file(Path(source), text_encoding, ids, label)
-    elif hasattr(source, "columns") and hasattr(source, "iloc"):
-        found = NamedTable(_from_pandas(source, what), f"the {what}")
-    else:
-        raise TypeError(f"the {what} must be a path, a pyarrow table or a pandas frame, got {type(source).__name__}")
+    found = _in_memory(source, what)
+    if found is None:
+        path = Path(source)
+        found = _read_parquet(path) if _is_parquet(path) else _read_csv(path, text_encoding, texts)
     names = found.table.column_names
     doubled = next((column for column in names if names.count(column) > 1), None)
     if doubled is not None:
@@ -77,12 +77,30 @@ def read_table(
     return found
 
 
-def read_header(path: Path, *, text_encoding: str) -> NamedTable:
-    """The columns of a CSV or Parquet file, without its rows."""
+def read_header(source: Any, what: str, *, text_encoding: str) -> NamedTable:
+    """The columns of such a table, without the rows of a file."""
+    found = _in_memory(source.iloc[:0] if hasattr(source, "iloc") else source, what)
+    if found is not None:
+        return found
+    path = Path(source)
     if _is_parquet(path):
         return _read_parquet(path, rows=False)
-    names = read_head(path, text_encoding).columns
-    return NamedTable(pa.Table.from_arrays([pa.nulls(0)] * len(names), names=list(names)), str(path))
+    return NamedTable(_without_rows(read_head(path, text_encoding).columns), str(path))
+
+
+def _in_memory(source: Any, what: str) -> NamedTable | None:
+    """The table that this is already; None for a path."""
+    if isinstance(source, str | PathLike):
+        return None
+    if isinstance(source, pa.Table):
+        return NamedTable(source, f"the {what}")
+    if hasattr(source, "columns") and hasattr(source, "iloc"):
+        return NamedTable(_from_pandas(source, what), f"the {what}")
+    raise TypeError(f"the {what} must be a path, a pyarrow table or a pandas frame, got {type(source).__name__}")
+
+
+def _without_rows(names: Sequence[str]) -> pa.Table:
+    return pa.Table.from_arrays([pa.nulls(0)] * len(names), names=list(names))
 
 
 def _from_pandas(frame: Any, what: str) -> pa.Table:
@@ -90,12 +108,6 @@ def _from_pandas(frame: Any, what: str) -> pa.Table:
         return pa.Table.from_pandas(frame, preserve_index=False)
     except pa.ArrowException as reason:  # a column of several types
         raise ValueError(f"the {what} cannot be read: {_one_line(reason)}") from reason
-
-
-def _read_file(path: Path, text_encoding: str, ids: Sequence[tuple[str, int]], label: str | None) -> NamedTable:
-    if _is_parquet(path):
-        return _read_parquet(path)
-    return _read_csv(path, text_encoding, ids, label)
 
 
 def _is_parquet(path: Path) -> bool:
@@ -117,14 +129,12 @@ def _read_parquet(path: Path, *, rows: bool = True) -> NamedTable:
     return NamedTable(table, str(path))
 
 
-def _read_csv(path: Path, text_encoding: str, ids: Sequence[tuple[str, int]], label: str | None) -> NamedTable:
-    """Ids and labels are read as text, whatever they look like; the types of all other columns are inferred."""
+def _read_csv(path: Path, text_encoding: str, texts: Collection[str]) -> NamedTable:
+    """The types of all columns but those of texts are inferred."""
     head = read_head(path, text_encoding)
-    names = head.columns
     line = partial(line_of_row, path, text_encoding, head.delimiter)
     if head.alone:
-        return NamedTable(pa.Table.from_arrays([pa.nulls(0)] * len(names), names=list(names)), str(path), line)
-    as_is = {name if name in names else names[min(place, len(names) - 1)] for name, place in ids} | {label or ""}
+        return NamedTable(_without_rows(head.columns), str(path), line)
     broken: list[Any] = []
 
     def note(row: Any) -> str:
@@ -140,7 +150,7 @@ def _read_csv(path: Path, text_encoding: str, ids: Sequence[tuple[str, int]], la
                 delimiter=head.delimiter, newlines_in_values=True, invalid_row_handler=note
             ),
             convert_options=pacsv.ConvertOptions(
-                null_values=list(MISSING), column_types=dict.fromkeys(as_is - {""}, pa.string())
+                null_values=list(MISSING), column_types=dict.fromkeys(texts, pa.string())
             ),
         )
     except (pa.ArrowInvalid, UnicodeError) as reason:

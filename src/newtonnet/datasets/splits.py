@@ -33,10 +33,11 @@ class Split:
                 raise ValueError(f"the {part} nodes must be a list of node numbers, got {nodes.dtype} {nodes.shape}")
             if len(nodes) == 0 and part != "test":
                 raise ValueError(f"the {part} nodes are empty; every split needs at least one")
-            if len(np.unique(nodes)) < len(nodes):
+            ordered = np.sort(nodes)
+            if (ordered[1:] == ordered[:-1]).any():
                 raise ValueError(f"the {part} nodes hold a node twice")
         for a, b in (("train", "validation"), ("train", "test"), ("validation", "test")):
-            both = np.intersect1d(parts[a], parts[b])
+            both = np.intersect1d(parts[a], parts[b], assume_unique=True)
             if len(both):
                 raise ValueError(f"{a} and {b} overlap: node {both[0]} is in both ({len(both)} such nodes)")
 

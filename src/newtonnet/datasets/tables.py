@@ -1,6 +1,7 @@
 """Anyone's own graph: nodes and edges from CSV or Parquet files, every mistake in them one clear line."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,12 +13,25 @@ from numpy.typing import NDArray
 
 from newtonnet.graphs import Graph, from_edges
 
-from .columns import name_columns
-from .encoding import Encoding, as_text, encode, learn_encoding, without_missing
+from .columns import Columns, find_columns
+from .encoding import Encoding, as_text, encode, is_empty, learn_encoding, without_missing
+from .listing import listed
 from .readers import NamedTable, read_table
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What two tables gave."""
+
+    graph: Graph
+    """Node names are the ids as text."""
+    encoding: Encoding
+    """How columns became features, for a later table of the same kind."""
+    left_out: Mapping[str, str]
+    """Columns of the nodes that told nothing when the encoding was learned, and what each holds."""
 
 
 def load_tables(
@@ -36,8 +50,12 @@ def load_tables(
     text_encoding: str = "utf-8",
     name: str | None = None,
 ) -> Graph:
-    """A graph from a table of nodes and a table of edges; see :func:`read_tables`, which also gives the encoding."""
-    return read_tables(
+    """A graph from a table of nodes and a table of edges.
+
+    The columns that hold ids, labels and weights are those that :func:`find_columns` finds; for the rest see
+    :func:`read_tables`, which also gives the encoding.
+    """
+    columns = find_columns(
         nodes,
         edges,
         label_column=label_column,
@@ -45,24 +63,26 @@ def load_tables(
         source_column=source_column,
         target_column=target_column,
         weight_column=weight_column,
+        text_encoding=text_encoding,
+    )
+    return read_tables(
+        nodes,
+        edges,
+        columns=columns,
         ignore=ignore,
         categorical=categorical,
         standardise=standardise,
         directed=directed,
         text_encoding=text_encoding,
         name=name,
-    )[0]
+    ).graph
 
 
 def read_tables(
     nodes: "str | PathLike[str] | pa.Table | pd.DataFrame",
     edges: "str | PathLike[str] | pa.Table | pd.DataFrame",
     *,
-    label_column: str | None = None,
-    id_column: str | None = None,
-    source_column: str | None = None,
-    target_column: str | None = None,
-    weight_column: str | None = None,
+    columns: Columns,
     ignore: Sequence[str] = (),
     categorical: Sequence[str] = (),
     standardise: bool = True,
@@ -71,7 +91,7 @@ def read_tables(
     name: str | None = None,
     encoding: Encoding | None = None,
     class_names: Sequence[str] | None = None,
-) -> tuple[Graph, Encoding]:
+) -> Reading:
     """A graph from two tables, and the encoding of its features for a later table of the same kind.
 
     Tables are CSV (comma, semicolon or tab, told apart by the header; also compressed as ``.gz``), Parquet, or already
@@ -82,12 +102,8 @@ def read_tables(
     Args:
         nodes: one row for each node.
         edges: one row for each edge, naming two nodes.
-        label_column: column of the nodes that holds the class, blank where it is unknown; none if not given. Blanks
-            around a label do not count.
-        id_column: column of the nodes that names them; ``id``, or else the first.
-        source_column: column of the edges for one end; ``source``, or else the first.
-        target_column: column of the edges for the other end; ``target``, or else the second.
-        weight_column: column of the edges with weights of 0 or more; ``weight`` if there is one, or else all are 1.
+        columns: which of them hold ids; the class, blank where it is unknown (blanks around it do not count); and
+            weights of 0 or more, all being 1 where there is no such column.
         ignore: columns of the nodes that are no features.
         categorical: columns of numbers that are codes of categories.
         standardise: give numbers mean 0 and deviation 1.
@@ -96,46 +112,42 @@ def read_tables(
         name: the graph's name; the nodes file's if not given.
         encoding: how columns become features; learned from these nodes if not given.
         class_names: the classes in order; those of the label column, sorted, if not given.
-
-    Returns:
-        The graph, node names being the ids as text, and the encoding.
     """
-    rows = read_table(nodes, "nodes", text_encoding=text_encoding, ids=[(id_column or "id", 0)], label=label_column)
-    both = [(source_column or "source", 0), (target_column or "target", 1)]
-    links = read_table(edges, "edges", text_encoding=text_encoding, ids=both)
-    named = name_columns(
-        rows,
-        links,
-        label_column=label_column,
-        id_column=id_column,
-        source_column=source_column,
-        target_column=target_column,
-        weight_column=weight_column,
-    )
-    for column in (*ignore, *categorical):
-        rows.column(column, column, 0)
-    ids = _ids(rows, named.id)
-    labels, classes = _labels(rows, named.label, class_names)
-    used = [c for c in rows.table.column_names if c not in (named.id, named.label, *ignore)]
-    columns = rows.table.select(used)
+    texts = {columns.id, columns.label or columns.id}
+    rows = read_table(nodes, "nodes", text_encoding=text_encoding, texts=texts)
+    links = read_table(edges, "edges", text_encoding=text_encoding, texts={columns.source, columns.target})
+    rows.check(columns.id, columns.label, *ignore, *categorical)
+    links.check(columns.source, columns.target, columns.weight)
+    ids = _ids(rows, columns.id)
+    labels, classes = _labels(rows, columns.label, class_names)
+    used = [name for name in rows.table.column_names if name not in (columns.id, columns.label, *ignore)]
+    told = rows.table.select(used)
     learned = (
-        learn_encoding(columns, standardise=standardise, categorical=categorical, where=rows.row)
+        learn_encoding(told, standardise=standardise, categorical=categorical, where=rows.row)
         if encoding is None
         else encoding
     )
-    features = encode(columns, learned, where=rows.row)
-    weights = None if named.weight is None else _weights(links, named.weight)
+    features = encode(told, learned, where=rows.row)
     graph = from_edges(
-        _ends(links, ids, named.source, named.target),
+        _ends(links, ids, columns.source, columns.target),
         features,
         labels=labels,
-        weights=weights,
+        weights=None if columns.weight is None else _weights(links, columns.weight),
         class_names=classes,
         node_names=ids.cast(pa.string()).to_pylist(),
         name=name or (Path(nodes).name.split(".")[0] if isinstance(nodes, str | PathLike) else "graph"),
         directed=directed,
     )
-    return graph, learned
+    return Reading(graph, learned, _left_out(told, learned) if encoding is None else {})
+
+
+def _left_out(told: pa.Table, learned: Encoding) -> dict[str, str]:
+    kept = {column.name for column in learned.columns}
+    return {
+        name: "no value at all" if is_empty(told[name]) else "one value only"
+        for name in told.column_names
+        if name not in kept
+    }
 
 
 def _ids(rows: NamedTable, key: str) -> pa.Array:
@@ -203,9 +215,7 @@ def _labels(
     strange = pc.and_(codes.is_null(), text.is_valid())
     if pc.any(strange).as_py():
         index = _first(strange)
-        raise ValueError(
-            f"{rows.row(index)} has the unknown class {text[index].as_py()!r}; known: {', '.join(classes)}"
-        )
+        raise ValueError(f"{rows.row(index)} has the unknown class {text[index].as_py()!r}; known: {listed(classes)}")
     return codes.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64), classes
 
 

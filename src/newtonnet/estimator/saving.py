@@ -77,7 +77,7 @@ def load(kind: type[Any], path: str | PathLike[str]) -> Any:
             header = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except SafetensorError as reason:
-        raise ValueError(f"{path} is no whole model file: another kind of file, or one that was cut short ({reason})") from reason
+        raise ValueError(f"{path} is no whole model file: of another kind, or cut short ({reason})") from reason
     if HEADER not in header:
         raise ValueError(f"{path} is a safetensors file, but not one of newtonnet's models")
     described = _described(path, header, tensors)

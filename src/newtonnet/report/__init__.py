@@ -2,7 +2,7 @@
 
 from .drawings import draw, save_figure
 from .exhibits import print_report, report_markdown, table_markdown
-from .findings import Agreement, Data, Evaluation, Findings, History, Response, Scores, Spectrum
+from .findings import Agreement, Data, Evaluation, Findings, History, Part, Response, Scores, Spectrum
 from .findings_page import render_findings
 from .page import Study, headline, render
 from .results_page import Shown, fill_results, results_page
@@ -14,6 +14,7 @@ __all__ = [
     "Evaluation",
     "Findings",
     "History",
+    "Part",
     "Response",
     "Scores",
     "Shown",

@@ -1,6 +1,6 @@
 """What a careful reader should know about a graph before believing anything learned from it, a sentence each."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,14 +21,14 @@ ROWS = 1 << 16
 """Rows of dense features that are looked at together."""
 
 
-def cautions(graph: Graph, *, left_out: Sequence[str] = ()) -> list[str]:
+def cautions(graph: Graph, *, left_out: Mapping[str, str] | None = None) -> list[str]:
     """Sentences about the labels, the edges and the features.
 
     Args:
         graph: the graph with its labels.
-        left_out: columns that gave no features because they hold one value only.
+        left_out: columns that gave no features, and what they hold: ``one value only``, or none.
     """
-    return [*_about_labels(graph), *_about_edges(graph), *_about_features(graph, left_out)]
+    return [*_about_labels(graph), *_about_edges(graph), *_about_features(graph, left_out or {})]
 
 
 def _about_labels(graph: Graph) -> list[str]:
@@ -56,11 +56,18 @@ def _listed(names: Sequence[str]) -> str:
     >>> _listed(["cat"]), _listed(["cat", "dog"]), _listed(list("abcdef"))
     ("Class 'cat' has", "Classes 'cat' and 'dog' have each", "Classes 'a', 'b', 'c' and 3 more have each")
     """
-    if len(names) == 1:
-        return f"Class {names[0]!r} has"
+    return f"Class {_joined(names)} has" if len(names) == 1 else f"Classes {_joined(names)} have each"
+
+
+def _joined(names: Sequence[str]) -> str:
+    """Names within a sentence, the first few of them.
+
+    >>> _joined(["cat"]), _joined(["cat", "dog"])
+    ("'cat'", "'cat' and 'dog'")
+    """
     shown, rest = [repr(name) for name in names[:SHOWN]], len(names) - SHOWN
     last = f"{rest} more" if rest > 0 else shown.pop()
-    return f"Classes {', '.join(shown)} and {last} have each"
+    return f"{', '.join(shown)} and {last}" if shown else last
 
 
 def _about_edges(graph: Graph) -> list[str]:
@@ -85,13 +92,12 @@ def isolated(graph: Graph) -> int:
     return int((~touched).sum())
 
 
-def _about_features(graph: Graph, left_out: Sequence[str]) -> list[str]:
+def _about_features(graph: Graph, left_out: Mapping[str, str]) -> list[str]:
     found = []
-    if left_out:
-        columns = ", ".join(repr(name) for name in left_out[:SHOWN]) + (" and others" if len(left_out) > SHOWN else "")
-        verb = "holds" if len(left_out) == 1 else "hold"
-        noun = "Column" if len(left_out) == 1 else "Columns"
-        found.append(f"{noun} {columns} {verb} one value only and gave no feature.")
+    for held in sorted(set(left_out.values())):
+        names = [name for name in left_out if left_out[name] == held]
+        subject = f"Column {_joined(names)} holds" if len(names) == 1 else f"Columns {_joined(names)} hold"
+        found.append(f"{subject} {held} and gave no feature.")
     repeated = repeats(graph.features)
     if repeated >= MANY * graph.nodes:
         found.append(

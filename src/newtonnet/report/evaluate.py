@@ -11,6 +11,7 @@ from newtonnet.experiments.statistics import estimate
 from newtonnet.graphs import Graph
 
 from .findings import Evaluation, Scores
+from .quantities import has_width
 
 BINS = 10
 """Of equal width, for calibration."""
@@ -34,7 +35,6 @@ def evaluate(graph: Graph, model: str, ours: CrossValidation, others: Mapping[st
     precision, recall, f1 = ([None if np.isnan(value) else float(value) for value in row] for row in each[:3])
     bins = calibration(shares, truth)
     return Evaluation(
-        metric=ours.estimators[0].metric,
         ours=scores(graph, model, ours),
         others=[scores(graph, name, other) for name, other in others.items()],
         majority=float(np.bincount(truth).max() / len(truth)),
@@ -53,11 +53,12 @@ def scores(graph: Graph, model: str, found: CrossValidation) -> Scores:
     It is unknown for a single split, and where all splits happen to agree: they are not certain, only too few.
     """
     held = float(np.mean([len(test) for test in found.test]))
-    interval = estimate(found.scores.tolist(), held / max(len(graph.labelled) - held, 1))
+    ratio = held / max(len(graph.labelled) - held, 1)
+    interval = estimate(found.scores.tolist(), ratio)
     within = (float("nan"), float("nan"))
-    if interval is not None and interval.low < interval.high:
+    if interval is not None and has_width(interval.low, interval.high):
         within = (max(interval.low, 0.0), min(interval.high, 1.0))
-    return Scores(model, found.scores.tolist(), found.mean, within, float(found.seconds.sum()))
+    return Scores(model, found.scores.tolist(), found.mean, within, float(found.seconds.sum()), ratio)
 
 
 def calibration(shares: NDArray[np.float64], truth: NDArray[np.int64]) -> list[tuple[float, float, int]]:

@@ -1,6 +1,7 @@
 """Figures of how good the predictions are: beside other models, class by class, and how far to trust them."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -10,10 +11,10 @@ from .quantities import is_known
 from .words import guess, metric_name
 
 CROWDED = 15
-"""With more classes than this, cells show no counts and columns no names; hovering does."""
+"""With more classes than this, cells show no counts and columns no names: texts for every cell would fill the page."""
 
 
-def comparison_figure(evaluation: Evaluation) -> go.Figure:
+def comparison_figure(evaluation: Evaluation, metric: str) -> go.Figure:
     """Every model's score on every split as a dot, its mean and interval above, and what guessing reaches."""
     models = (evaluation.ours, *evaluation.others)
     figure = go.Figure()
@@ -44,7 +45,7 @@ def comparison_figure(evaluation: Evaluation) -> go.Figure:
             showlegend=False,
             hovertemplate="mean %{x:.1%}<extra></extra>",
         )
-    by_guess = guess(evaluation)
+    by_guess = guess(evaluation, metric)
     if is_known(by_guess):
         figure.add_scatter(
             x=[by_guess, by_guess],
@@ -68,27 +69,21 @@ def comparison_figure(evaluation: Evaluation) -> go.Figure:
     if seen:
         gap = 0.04 * (max(seen) - min(seen)) + 0.005
         figure.update_xaxes(range=[min(seen) - gap, max(seen) + gap])
-    figure.update_xaxes(title=metric_name(evaluation.metric), tickformat=".0%", zeroline=False)
+    figure.update_xaxes(title=metric_name(metric), tickformat=".0%", zeroline=False)
     return styled(figure, height=120 + 62 * len(models))
 
 
 def confusion_figure(confusion: Sequence[Sequence[int]], names: Sequence[str]) -> go.Figure:
     """Share of each true class (rows) that got each predicted class (columns), with counts where they fit."""
     totals = [max(sum(row), 1) for row in confusion]
-    shares = [[cell / total for cell in row] for row, total in zip(confusion, totals, strict=True)]
-    full = [label(name, 60) for name in names]
-    hover = [
-        [f"true: {true}<br>predicted: {told}<br>nodes: {cell}" for told, cell in zip(full, row, strict=True)]
-        for true, row in zip(full, confusion, strict=True)
-    ]
+    shares = [[round(cell / total, 4) for cell in row] for row, total in zip(confusion, totals, strict=True)]
     crowded = len(names) > CROWDED
+    texts = {} if crowded else _cell_texts(confusion, names)
     figure = go.Figure(
         go.Heatmap(
             z=shares,
-            text=[[str(cell) for cell in row] for row in confusion],
-            customdata=hover,
-            texttemplate="" if crowded else "%{text}",
-            hovertemplate="%{customdata}<br>%{z:.1%} of the true class<extra></extra>",
+            **texts,
+            hoverinfo="skip" if crowded else None,
             colorscale=[[0, "#f4f7fd"], [0.5, "#8fb1f2"], [1, "#1f4fb8"]],
             zmin=0,
             zmax=1,
@@ -102,6 +97,20 @@ def confusion_figure(confusion: Sequence[Sequence[int]], names: Sequence[str]) -
     figure.update_xaxes(**ticks, ticktext=[""] * len(names) if crowded else short, title="predicted class")
     figure.update_yaxes(**ticks, ticktext=short, autorange="reversed", title="true class", tickfont={"size": 11})
     return styled(figure, height=min(160 + 36 * len(names), 820)).update_layout(margin_t=8)
+
+
+def _cell_texts(confusion: Sequence[Sequence[int]], names: Sequence[str]) -> dict[str, Any]:
+    """The count in every cell, and what hovering tells of it."""
+    full = [label(name, 60) for name in names]
+    return {
+        "text": [[str(cell) for cell in row] for row in confusion],
+        "texttemplate": "%{text}",
+        "customdata": [
+            [f"true: {true}<br>predicted: {told}<br>nodes: {cell}" for told, cell in zip(full, row, strict=True)]
+            for true, row in zip(full, confusion, strict=True)
+        ],
+        "hovertemplate": "%{customdata}<br>%{z:.1%} of the true class<extra></extra>",
+    }
 
 
 def calibration_figure(bins: Sequence[tuple[float, float, int]]) -> go.Figure:

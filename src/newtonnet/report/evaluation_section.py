@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 
-from .evaluation_figures import calibration_figure, comparison_figure, confusion_figure
+from .evaluation_figures import CROWDED, calibration_figure, comparison_figure, confusion_figure
 from .findings import Evaluation, Findings
 from .markup import plot, sentences, table
 from .quantities import decimal, duration, is_known, percent, percent_range, plural
 from .words import comparison_rule, metric_name
 
+COMMONEST = 20
+"""Errors that are listed where there are too many classes for a matrix in numbers."""
 MISSING = (
     "How good the predictions are was not measured: for that, labelled nodes have to be held out and the model trained "
     "again without them."
@@ -21,19 +23,19 @@ def evaluation_section(findings: Findings) -> str:
         return sentences([MISSING])
     names, counts = findings.data.class_names, findings.data.class_counts
     return (
-        f"<h3>Beside other models</h3>{_comparison(evaluation)}"
+        f"<h3>Beside other models</h3>{_comparison(evaluation, findings.metric)}"
         f"<h3>Class by class</h3>{_classes(evaluation, names, counts)}{_confusion(evaluation, names)}"
         f"<h3>How far to trust the probabilities</h3>{_calibration(evaluation)}"
     )
 
 
-def _comparison(evaluation: Evaluation) -> str:
+def _comparison(evaluation: Evaluation, metric: str) -> str:
     models = (evaluation.ours, *evaluation.others)
-    name = metric_name(evaluation.metric)
+    name = metric_name(metric)
     said = "; ".join(f"{scores.model} {percent(scores.mean)}" for scores in models)
     picture = plot(
         "comparison-plot",
-        comparison_figure(evaluation),
+        comparison_figure(evaluation, metric),
         alternative=f"Mean {name} over the same splits: {said}.",
         caption="Every dot is one split; diamonds are means with their 95% interval.",
     )
@@ -71,17 +73,37 @@ def _confusion(evaluation: Evaluation, names: Sequence[str]) -> str:
         f"{_worst(evaluation, names)}",
         widest=280 + 90 * len(names),
     )
+    if len(names) > CROWDED:
+        return picture + _errors_table(evaluation, names)
     rows = [(name, *(f"{cell:,}" for cell in row)) for name, row in zip(names, evaluation.confusion, strict=True)]
     numbers = table(("true \\ predicted", *names), rows, caption="Nodes of each true class by predicted class")
     return f"{picture}<details><summary>The matrix in numbers</summary>{numbers}</details>"
 
 
+def _errors_table(evaluation: Evaluation, names: Sequence[str]) -> str:
+    """The commonest errors in numbers, where a matrix would have too many."""
+    rows = [
+        (names[true], names[told], f"{count:,}", percent(count / sum(evaluation.confusion[true])))
+        for count, true, told in _errors(evaluation)[:COMMONEST]
+    ]
+    header = ("true class", "predicted class", "nodes", "share of the true class")
+    return table(header, rows, caption="The commonest errors", words=2) if rows else ""
+
+
+def _errors(evaluation: Evaluation) -> list[tuple[int, int, int]]:
+    """Nodes, true class and predicted class of every kind of error there is, the commonest first."""
+    cells = [
+        (cell, i, j) for i, row in enumerate(evaluation.confusion) for j, cell in enumerate(row) if cell and i != j
+    ]
+    return sorted(cells, key=lambda one: -one[0])
+
+
 def _worst(evaluation: Evaluation, names: Sequence[str]) -> str:
     """The largest count off the diagonal, in words."""
-    wrong = [(cell, i, j) for i, row in enumerate(evaluation.confusion) for j, cell in enumerate(row) if i != j]
-    most, true, told = max(wrong, key=lambda one: one[0], default=(0, 0, 0))
-    if most == 0:
+    errors = _errors(evaluation)
+    if not errors:
         return "No node was taken for another class."
+    most, true, told = errors[0]
     return f"The commonest error: {plural(most, 'node')} of class {names[true]} taken for {names[told]}."
 
 

@@ -90,13 +90,14 @@ class Scores:
     interval: tuple[float, float]
     """Of 95%."""
     seconds: float
+    ratio: float
+    """Test nodes for each training node of a split."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
     """Every labelled node predicted once by a model that had not seen its label."""
 
-    metric: str
     ours: Scores
     others: Sequence[Scores]
     """MLP and GCN on the same splits."""
@@ -124,6 +125,18 @@ class History:
 
 
 @dataclass(frozen=True)
+class Part:
+    """One of the models whose average predicts."""
+
+    model: str
+    weight: float
+    """Its share of the average."""
+    settings: Mapping[str, object]
+    drawn: bool
+    """Whether the filter that is shown is its own."""
+
+
+@dataclass(frozen=True)
 class Findings:
     """All of it. Parts that a run does not have (it was stopped early, or asked not to) are None or empty."""
 
@@ -132,8 +145,10 @@ class Findings:
     command: str
     """Exactly what repeats it."""
     version: str
-    settings: Mapping[str, object]
-    """The settings that were chosen, by name."""
+    metric: str
+    """What every score is: ``accuracy`` or ``roc_auc``."""
+    parts: Sequence[Part]
+    """What the model is an average of, the heaviest first."""
     tried: int
     """How many settings were tried."""
     seconds: float
@@ -141,7 +156,7 @@ class Findings:
     agreement: Agreement
     spectrum: Spectrum | None
     response: Response | None
-    """None for a model without a spectral filter."""
+    """None where nothing that was tried has a spectral filter."""
     history: Sequence[History] = ()
     evaluation: Evaluation | None = None
     remarks: Sequence[str] = field(default=())

@@ -1,6 +1,5 @@
 """The page about one person's graph: what was found, why, how good it is, and how to do it again."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 
@@ -12,7 +11,7 @@ from .frame import document
 from .markup import facts, plot, sentences, table
 from .playground import SCRIPTS, playground
 from .quantities import DASH, decimal, duration, is_known, percent, plain, plural
-from .words import KEEPS, describe, metric_name
+from .words import KEEPS, describe, metric_name, missing_filter
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ def _summary(findings: Findings) -> str:
         "trained in": duration(findings.seconds),
     }
     if findings.evaluation is not None:
-        score = f"{metric_name(findings.evaluation.metric)}, held out"
+        score = f"{metric_name(findings.metric)}, held out"
         numbers = {score: percent(findings.evaluation.ours.mean), **numbers}
     shown = {name: value for name, value in numbers.items() if value != DASH}
     notes = [*findings.remarks, *findings.data.warnings]
@@ -80,11 +79,11 @@ def _filter_section(findings: Findings, shape: FilterShape | None) -> Section:
     spectrum = findings.spectrum
     title = "The learned filter" if shape is not None else "The graph's spectrum"
     if shape is None and spectrum is None:
-        missing = "There is no picture: this model has no spectral filter, and the graph's spectrum was not estimated."
-        return Section("filter", "The learned filter", sentences([missing]))
+        missing = [missing_filter(findings), "The graph's spectrum was not estimated either, so there is no picture."]
+        return Section("filter", "The learned filter", sentences(missing))
     texts = []
     if shape is None:
-        texts.append("This model has no spectral filter; the graph's own frequencies are shown alone.")
+        texts.append(f"{missing_filter(findings)} The graph's own frequencies are shown alone.")
         alternative = "The graph's spectrum."
     else:
         texts.append(
@@ -123,7 +122,7 @@ def _points_table(shape: FilterShape) -> str:
 
 def _playground_section(findings: Findings, shape: FilterShape | None) -> Section:
     if shape is None or findings.response is None:
-        missing = "There is nothing to play with: this model has no spectral filter."
+        missing = f"There is nothing to play with. {missing_filter(findings)}"
         return Section("play", "Filter playground", sentences([missing]))
     hint = (
         '<p class="screen-only">Drag the points, or move to one with the Tab key and use the arrow keys, Home and End. '
@@ -139,7 +138,7 @@ def _training(findings: Findings) -> str:
     history = [one for one in findings.history if one.epochs]
     if not history:
         return sentences(["The course of the training was not kept."])
-    metric = findings.evaluation.metric if findings.evaluation is not None else "accuracy"
+    metric = findings.metric
     best = sorted(one.best_epoch for one in history)
     scores = plot(
         "training-plot",
@@ -185,12 +184,31 @@ def _data(findings: Findings) -> str:
 
 
 def _again(findings: Findings) -> str:
-    settings: Mapping[str, str] = {name: plain(value) for name, value in findings.settings.items()}
-    if not settings:
+    parts = findings.parts
+    if not parts:
         chosen = "No settings were recorded."
+    elif len(parts) > 1:
+        chosen = (
+            f"The model is an average: {len(parts)} of {findings.tried:,} settings that were tried, chosen and "
+            "weighted by the score on validation nodes."
+        )
     elif findings.tried > 1:
         chosen = f"These settings were the best of {findings.tried:,} tried, by the score on validation nodes."
     else:
         chosen = "These settings were used; no others were tried."
-    listed = f'<div class="facts">{facts(settings)}</div>' if settings else ""
+    listed = _parts_table(findings) if parts else ""
     return f"{sentences([chosen])}{listed}<h3>The command</h3><pre><code>{escape(findings.command)}</code></pre>"
+
+
+def _parts_table(findings: Findings) -> str:
+    """A column for each part of the average."""
+    parts = findings.parts
+    names = dict.fromkeys(name for part in parts for name in part.settings)
+    rows = [
+        ("model", *(part.model for part in parts)),
+        ("weight", *(percent(part.weight) for part in parts)),
+        ("filter", *("the one shown" if part.drawn else DASH for part in parts)),
+        *((name, *(plain(part.settings.get(name)) for part in parts)) for name in names),
+    ]
+    header = ("setting", *(f"part {number}" for number in range(1, len(parts) + 1)))
+    return table(header, rows, caption="Settings of each part of the model", words=len(header))

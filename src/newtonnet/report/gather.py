@@ -14,8 +14,9 @@ from newtonnet.training import Config
 
 from .cautions import cautions, isolated
 from .evaluate import evaluate
-from .findings import Agreement, Data, Findings, History, Response, Spectrum
+from .findings import Agreement, Data, Findings, History, Part, Response, Spectrum
 from .quantities import percent
+from .words import DEEP
 
 AT_POINTS = ("newtonnet", "chebnetii")
 """Models whose filter is a polynomial through values at points."""
@@ -33,7 +34,7 @@ def gather(
     seconds: float,
     ours: CrossValidation | None = None,
     others: Mapping[str, CrossValidation] | None = None,
-    left_out: Sequence[str] = (),
+    left_out: Mapping[str, str] | None = None,
     remarks: Sequence[str] = (),
 ) -> Findings:
     """Everything that the page shows.
@@ -47,7 +48,7 @@ def gather(
         seconds: that it took.
         ours: the same classifier, cross-validated.
         others: other models by name, on the same splits.
-        left_out: columns that gave no features.
+        left_out: columns that gave no features, and what they hold.
         remarks: what happened on the way.
     """
     filled = np.where(graph.labels >= 0, graph.labels, probabilities.argmax(axis=1))
@@ -56,10 +57,11 @@ def gather(
         model=classifier.model,
         command=command,
         version=version("newtonnet"),
-        settings=classifier.settings_[0],
+        metric=classifier.metric,
+        parts=_parts(classifier),
         tried=classifier.tried_,
         seconds=seconds,
-        data=_data(graph, left_out),
+        data=_data(graph, left_out or {}),
         agreement=_agreement(graph, classifier.homophily_),
         spectrum=_spectrum(graph, filled),
         response=_response(classifier, graph, filled),
@@ -69,7 +71,7 @@ def gather(
     )
 
 
-def _data(graph: Graph, left_out: Sequence[str]) -> Data:
+def _data(graph: Graph, left_out: Mapping[str, str]) -> Data:
     return Data(
         nodes=graph.nodes,
         edges=graph.edges,
@@ -136,14 +138,29 @@ def _response(classifier: NewtonNetClassifier, graph: Graph, filled: NDArray[np.
     )
 
 
+def _parts(classifier: NewtonNetClassifier) -> list[Part]:
+    """What is averaged; the filter that is shown belongs to the first part of its model and weight, if to any."""
+    kept = classifier.settings_
+    shown = (classifier.records_[0].model, classifier.filter_weight_)
+    drawn = next((place for place, one in enumerate(kept) if (one["model"], one["weight"]) == shown), None)
+    return [
+        Part(
+            model=one["model"],
+            weight=one["weight"],
+            settings={name: value for name, value in one.items() if name not in ("model", "weight")},
+            drawn=classifier.filter_ is not None and place == drawn,
+        )
+        for place, one in enumerate(kept)
+    ]
+
+
 def _shown_part(classifier: NewtonNetClassifier) -> list[str]:
     """A remark where the filter that is shown decides less than half of what is predicted."""
-    shown = {record.id for record in classifier.records_}
-    ensemble = classifier.ensemble_
-    both = zip(ensemble.members, ensemble.weights, strict=True)
-    share = sum(weight for member, weight in both if member.record.id in shown)
+    share = classifier.filter_weight_
     if classifier.filter_ is None or share >= 0.5:
         return []
+    if share == 0:
+        return [f"{DEEP} The filter shown is the best single one that was tried; it has no part in the predictions."]
     return [
         f"The model is an average; the filter shown belongs to the part that has {percent(share, 0)} of the weight."
     ]

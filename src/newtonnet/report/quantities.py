@@ -12,6 +12,15 @@ def is_known(number: float | None) -> TypeGuard[float]:
     return number is not None and math.isfinite(number)
 
 
+def has_width(low: float, high: float) -> bool:
+    """Whether an interval says something: where all splits happen to agree it has no width, and they are only too few.
+
+    >>> has_width(0.25, 0.5), has_width(0.5, 0.5 + 1e-16), has_width(float("nan"), float("nan"))
+    (True, False, False)
+    """
+    return high - low > 1e-9
+
+
 def percent(share: float | None, digits: int = 1) -> str:
     """A share of one.
 

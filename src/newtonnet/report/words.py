@@ -8,7 +8,7 @@ from newtonnet.experiments.statistics import compare
 
 from .filter_shape import FilterShape, Kind, filter_shape
 from .findings import Agreement, Evaluation, Findings, Scores
-from .quantities import is_known, percent, percent_range, plural, points
+from .quantities import has_width, is_known, percent, percent_range, plural, points
 
 NEAR = 0.02
 """Agreement closer to chance than this is called chance, however many edges there are."""
@@ -23,6 +23,9 @@ KEEPS: dict[Kind, str] = {
     "flat": "is close to constant: it leaves the features as they are",
     "even": "favours none of the three bands, though it is not constant within them",
 }
+STACK = "newton-stack"
+"""The model whose filters follow each other, layer after layer."""
+DEEP = "The best model here is a deep stack of filters and has no single response to draw."
 NAMES = {"accuracy": "accuracy", "roc_auc": "ROC-AUC"}
 RULE = (
     "Two models are compared by their difference on each split. It counts as real when the 95% interval of the mean "
@@ -46,7 +49,7 @@ def describe(findings: Findings) -> list[str]:
     """The findings in sentences, the headline first."""
     texts = [headline(findings)]
     if findings.evaluation is not None:
-        texts.append(score_words(findings.evaluation))
+        texts.append(score_words(findings.evaluation, findings.metric))
         comparison = " ".join(comparison_words(findings.evaluation.ours, other) for other in _rivals(findings))
         texts += [comparison] if comparison else []
     return texts
@@ -102,8 +105,15 @@ def _doubt(agreement: Agreement, lean: Lean) -> str:
 def _filter_words(findings: Findings, lean: Lean | None) -> str:
     shape = filter_shape(findings.response) if findings.response is not None else None
     if shape is None:
-        return "This model has no spectral filter to show."
+        return missing_filter(findings)
     return f"The learned filter {KEEPS[shape.kind]}{_how_often(shape)}{_verdict(shape.kind, lean, findings)}."
+
+
+def missing_filter(findings: Findings) -> str:
+    """Why there is no filter to look at."""
+    if any(part.model == STACK for part in findings.parts):
+        return DEEP
+    return "This model has no spectral filter to show."
 
 
 def _how_often(shape: FilterShape) -> str:
@@ -142,14 +152,14 @@ def metric_name(metric: str) -> str:
     return NAMES.get(metric, metric.replace("_", " "))
 
 
-def guess(evaluation: Evaluation) -> float:
+def guess(evaluation: Evaluation, metric: str) -> float:
     """What guessing reaches: the largest class's share of accuracy, one half of the area under a ROC curve."""
-    return 0.5 if evaluation.metric == "roc_auc" else evaluation.majority
+    return 0.5 if metric == "roc_auc" else evaluation.majority
 
 
-def score_words(evaluation: Evaluation) -> str:
+def score_words(evaluation: Evaluation, metric: str) -> str:
     """The score with its interval, against guessing."""
-    ours, by_guess = evaluation.ours, guess(evaluation)
+    ours, by_guess = evaluation.ours, guess(evaluation, metric)
     within = f" (95% interval {percent_range(ours.interval)})" if all(map(is_known, ours.interval)) else ""
     lowest, highest = ours.interval
     if within and lowest > by_guess:
@@ -158,8 +168,8 @@ def score_words(evaluation: Evaluation) -> str:
         judged = "worse than"
     else:
         judged = "not clearly better than"
-    what = "guessing at random" if evaluation.metric == "roc_auc" else "guessing the largest class"
-    reached = f"{percent(ours.mean)} {metric_name(evaluation.metric)}{within}"
+    what = "guessing at random" if metric == "roc_auc" else "guessing the largest class"
+    reached = f"{percent(ours.mean)} {metric_name(metric)}{within}"
     return (
         f"On nodes whose labels it had not seen it reaches {reached}, {judged} {what}, which gives {percent(by_guess)}."
     )
@@ -171,8 +181,8 @@ def comparison_words(ours: Scores, other: Scores) -> str:
         "mlp": ("an MLP, which sees no edges", ("The structure is worth it", "The structure does harm here")),
         "gcn": ("a GCN, which only smooths", ("A filter of its own pays", "Plain smoothing does better here")),
     }.get(other.model.lower(), (other.model, ("It is better", "It is worse")))
-    found = compare(ours.splits, other.splits, held_out_ratio(ours)) if len(ours.splits) == len(other.splits) else None
-    if found is None or not is_known(found.mean):
+    found = compare(ours.splits, other.splits, ours.ratio) if len(ours.splits) == len(other.splits) else None
+    if found is None or not has_width(found.low, found.high):
         return f"From {plural(len(ours.splits), 'split')} it cannot be told whether it is better than {name}."
     size = f"{points(abs(found.mean)).lstrip('+')} points {'better' if found.mean > 0 else 'worse'} than {name}"
     interval = f"95% interval {points(found.low)} to {points(found.high)}"
@@ -185,12 +195,7 @@ def comparison_words(ours: Scores, other: Scores) -> str:
 
 def comparison_rule(ours: Scores) -> str:
     """How differences between models are judged, in words."""
-    return RULE.format(rest=max(len(ours.splits) - 1, 1))
-
-
-def held_out_ratio(scores: Scores) -> float:
-    """Test nodes for each training node, when every labelled node is held out once."""
-    return 1 / max(len(scores.splits) - 1, 1)
+    return RULE.format(rest=f"{1 / ours.ratio:.3g}")
 
 
 def _rivals(findings: Findings) -> list[Scores]:

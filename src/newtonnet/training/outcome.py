@@ -35,7 +35,22 @@ def make_records(crowd: Crowd, ids: Sequence[str]) -> list[Record]:
 
 def _unbegun_record(crowd: Crowd, member: int, id: str) -> Record:
     """What is left of a member that was stopped before its first epoch."""
-    outcome = Outcome("failed", "it was stopped before it began", 0, 0, *[None] * 5, (), (), (), None, 0.0)
+    outcome = Outcome(
+        status="failed",
+        reason="it was stopped before it began",
+        epochs=0,
+        best_epoch=0,
+        train=None,
+        validation=None,
+        test=None,
+        test_accuracy=None,
+        homophily=None,
+        points=(),
+        values=(),
+        response=(),
+        largest_value=None,
+        seconds=0.0,
+    )
     curves = torch.zeros(0, 1 + len(CURVES))
     return _record(crowd.graph, crowd.model, id, crowd.splits[member], crowd.configs[member], outcome, curves)
 
