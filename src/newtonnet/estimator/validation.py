@@ -73,7 +73,9 @@ def cross_validate(
     whole, classes = read(graph, y)
     check_trainable(whole)
     parts = (
-        fold_pairs(whole, int(splits)) if isinstance(splits, Integral) else [_pair(split, whole) for split in splits]
+        fold_pairs(whole, int(splits))
+        if isinstance(splits, int | np.integer)
+        else [_pair(split, whole) for split in splits]
     )
     scores, seconds, fitted, held = [], [], [], []
     for number, (train, test) in enumerate(parts):
