@@ -12,7 +12,7 @@ LEVELS = [
     {"polynomials", "graphs"},
     {"datasets", "nn"},
     {"training"},
-    {"search"},
+    {"search", "precomputed"},
     {"estimator"},
     {"experiments"},
     {"bench"},

@@ -18,6 +18,7 @@ from newtonnet.training import Record, Summary, summarise
 from .amounts import memory
 from .app import app, print_json, talk
 from .assignments import assignments
+from .precomputed_run import PRECOMPUTED, REGIMES, check_regime, run_precomputed
 from .splits import check_writable, run_splits
 
 SPLITS, MODEL, TRAINING, LOOP = "What is measured", "The model", "How it is trained", "The run"
@@ -113,12 +114,23 @@ def train(
     checkpoint: Annotated[
         Path | None, typer.Option(rich_help_panel=LOOP, help="Save the run here on Ctrl-C, and resume from it.")
     ] = None,
+    regime: Annotated[
+        str,
+        typer.Option(rich_help_panel=LOOP, help=f"{' or '.join(REGIMES)}: filter first, once, for graphs too large."),
+    ] = REGIMES[0],
+    store: Annotated[
+        Path | None, typer.Option(rich_help_panel=LOOP, help="Folder for the precomputed blocks; out/blocks/...")
+    ] = None,
+    batch: Annotated[
+        int | None, typer.Option(rich_help_panel=LOOP, help="Nodes in a step of the precomputed regime; 65536.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
     """Train a model on a graph and report mean ± std over splits, the learned homophily and the learned filter.
 
     Example: newtonnet train csbm-heterophilous --splits 3 --gamma 1 1 1
     """
+    check_regime(regime, model, store=store, batch=batch, unusual=checkpoint is not None or device != "cpu")
     setting = find_setting(dataset, model, settings)
     if variant == "paper" and setting.config.variant == "code":
         if settings == "published":
@@ -153,17 +165,23 @@ def train(
         chosen = load_splits(dataset, protocol, count=splits, data_root=data_root)
     else:
         chosen = make_splits(graph, protocol, count=10 if splits is None else splits, seed=split_seed)
-    records = run_splits(
-        graph,
-        model,
-        setting,
-        chosen,
-        seed=seed,
-        device=device,
-        checkpoint=checkpoint,
-        threads=threads,
-        max_memory=memory(max_memory),
-    )
+    room = memory(max_memory)
+    if regime == PRECOMPUTED:
+        records = run_precomputed(
+            graph, setting, chosen, store=store, batch=batch, seed=seed, threads=threads, max_memory=room
+        )
+    else:
+        records = run_splits(
+            graph,
+            model,
+            setting,
+            chosen,
+            seed=seed,
+            device=device,
+            checkpoint=checkpoint,
+            threads=threads,
+            max_memory=room,
+        )
     summary = summarise(records)
     true = homophily(graph).edge
     run_id = hashlib.sha256("".join(record.id for record in records).encode()).hexdigest()[:8]

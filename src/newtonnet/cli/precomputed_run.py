@@ -1,0 +1,74 @@
+"""``newtonnet train --regime precomputed``: blocks of propagated features on disk, then mini-batches of nodes."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from newtonnet import training
+from newtonnet.datasets import Split
+from newtonnet.experiments import Setting
+from newtonnet.graphs import Graph
+from newtonnet.precomputed import Batching, Done, train_precomputed
+from newtonnet.training import Record
+
+from .app import talk
+
+MEMORY, PRECOMPUTED = "memory", "precomputed"
+REGIMES = (MEMORY, PRECOMPUTED)
+
+
+def check_regime(regime: str, model: str, *, store: Path | None, batch: int | None, unusual: bool) -> None:
+    """Refuse what does not go together, before any work is done."""
+    if regime not in REGIMES:
+        raise ValueError(f"--regime is {' or '.join(REGIMES)}, got {regime!r}")
+    if regime == MEMORY and (store is not None or batch is not None):
+        raise ValueError("--store and --batch belong to --regime precomputed")
+    if regime == PRECOMPUTED and model != "newtonnet":
+        raise ValueError(f"--regime precomputed trains newtonnet alone, got --model {model}")
+    if regime == PRECOMPUTED and unusual:
+        raise ValueError("--regime precomputed has no --checkpoint and runs on the cpu")
+
+
+def run_precomputed(
+    graph: Graph,
+    setting: Setting,
+    splits: list[Split],
+    *,
+    store: Path | None,
+    batch: int | None,
+    seed: int,
+    threads: int | None,
+    max_memory: int | None,
+) -> list[Record]:
+    """Train one model for each split after the other, with a progress bar on standard error."""
+    batching = Batching() if batch is None else Batching(batch=batch)
+    folder = store or Path("out") / "blocks" / f"{graph.name}-{graph.checksum}-{setting.options.degree}"
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"), TimeRemainingColumn())
+    with Progress(*columns, console=talk, transient=True) as bar:
+        blocks = bar.add_task("blocks", told="")
+        epochs = bar.add_task(f"newtonnet on {graph.name}", total=len(splits) * setting.config.max_epochs, told="")
+        begun = 0
+
+        def show_blocks(done: Done) -> None:
+            bar.update(blocks, completed=done.parts, total=done.total, told=f"{done.parts}/{done.total}")
+
+        def show(state: training.Progress) -> None:
+            nonlocal begun
+            begun += state.epoch == 1
+            told = f"split {begun}/{len(splits)}, epoch {state.epoch}, best validation {state.validation:.3f}"
+            bar.update(epochs, completed=(begun - 1) * state.max_epochs + state.epoch, told=told)
+
+        records, _ = train_precomputed(
+            graph,
+            splits,
+            replace(setting, config=replace(setting.config, seed=seed)),
+            store=folder,
+            batching=batching,
+            max_memory=max_memory,
+            threads=threads,
+            progress=show,
+            precomputing=show_blocks,
+        )
+    talk.print(f"blocks: {folder}", style="dim")
+    return records

@@ -1,0 +1,202 @@
+"""The Chebyshev recurrence from disk to disk: some columns at a time, the matrix read some rows at a time."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import filelock
+import numpy as np
+import torch
+from torch import Tensor
+
+from newtonnet import kernels
+from newtonnet.graphs import Graph, csr_tensor
+
+from .adjacency import Adjacency
+from .disk import read_rows, row_chunks
+from .large_graph import LargeGraph, as_large
+from .store import LOCK, MANIFEST, Identity, Store, check_identity, create_store, open_store, write_part
+
+ENTRIES = 1 << 20
+"""Entries of the matrix that are read at once."""
+MEMORY = 2 * 10**9
+"""Bytes that the blocks in memory may take where nothing else is said."""
+LANES = 16
+"""Columns of float32 in a cache line: a block of fewer reads lines that it uses in part."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """How far a precomputation is: parts finished, of all."""
+
+    parts: int
+    total: int
+
+
+def precompute(
+    graph: Graph | LargeGraph,
+    folder: str | Path,
+    *,
+    degree: int = 5,
+    self_loops: bool = False,
+    max_memory: int | None = None,
+    threads: int | None = None,
+    progress: Callable[[Done], None] | None = None,
+) -> Store:
+    r"""Compute the propagated features of a graph once and for all, or finish what another process has begun.
+
+    .. math:: T_0 = X, \qquad T_1 = -\hat A X, \qquad T_k = -2 \hat A\,T_{k-1} - T_{k-2}
+
+    Columns do not depend on each other, so as many are computed at once as the memory allows. A part (some columns of
+    one block) is written, brought to the disk and then listed in the manifest; whatever ends the process, the next
+    call goes on after the last listed part and ends with the same numbers.
+
+    Args:
+        graph: in memory or on disk.
+        folder: of the store; a new one, or one that was begun for the same graph, features, degree and operator.
+        degree: K, the highest power.
+        self_loops: use the graph with self-loops.
+        max_memory: bytes for the blocks in memory, of which there are three; 2 GB if not given.
+        threads: of the product; torch's number if not given.
+        progress: called after every part.
+
+    Returns:
+        The complete store.
+    """
+    graph, folder = as_large(graph), Path(folder)
+    if degree < 1:
+        raise ValueError(f"the degree must be at least 1, got {degree}")
+    f = graph.features.shape[1]
+    wanted = Identity(graph.nodes, f, degree, self_loops, graph.adjacency.checksum, graph.features_checksum)
+    width = _width(graph.nodes, f, MEMORY if max_memory is None else max_memory)
+    with _own(folder), nullcontext() if threads is None else kernels.use_threads(threads):
+        store = _begin(folder, wanted, width)
+        total = len(store.columns) * (degree + 1)
+        for columns in store.columns:
+            for grown in _recur(graph, store, columns):
+                store = grown
+                if progress is not None:
+                    progress(Done(len(store.parts), total))
+    return store
+
+
+def _width(nodes: int, features: int, max_memory: int) -> int:
+    """Columns at once: three blocks of float32, and a scale for every node."""
+    room = (max_memory - 4 * nodes) // (12 * nodes)
+    if room < 1:
+        needed = f"one column of {nodes} nodes takes {16 * nodes / 1e6:,.1f} MB"
+        raise ValueError(f"max_memory is {max_memory / 1e6:,.1f} MB, but {needed}")
+    return features if room >= features else room - room % LANES if room > LANES else room
+
+
+@contextmanager
+def _own(folder: Path) -> Iterator[None]:
+    """The folder to ourselves; one that was made for nothing goes again."""
+    fresh = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with filelock.FileLock(folder / LOCK, timeout=0):
+            yield
+    except filelock.Timeout:
+        raise ValueError(f"another process is writing to {folder}; wait for it or name another folder") from None
+    finally:
+        if fresh and not (folder / MANIFEST).exists():
+            (folder / LOCK).unlink(missing_ok=True)
+            folder.rmdir()
+
+
+def _begin(folder: Path, wanted: Identity, width: int) -> Store:
+    if not (folder / MANIFEST).exists():
+        return create_store(folder, wanted, width)
+    store = open_store(folder)
+    check_identity(store, wanted)
+    if store.width > width and not store.complete:
+        needed = (12 * store.width + 4) * wanted.nodes / 1e6
+        raise ValueError(f"{folder} was begun with {store.width} columns at once; allow {needed:,.0f} MB or remove it")
+    return store
+
+
+def _recur(graph: LargeGraph, store: Store, columns: tuple[int, int]) -> Iterator[Store]:
+    """Finish the parts of some columns, one after the other, from wherever they are."""
+    finished = sum(part.columns == columns for part in store.parts)
+    degree, place = store.identity.degree, slice(*columns)
+    if finished > degree:
+        return
+    shape = (graph.nodes, columns[1] - columns[0])
+    # T_{k-2}, which becomes T_k, then T_{k-1}, then S T_{k-1}.
+    before, now, scaled = (torch.empty(shape) for _ in range(3))
+    if finished == 0:
+        for rows in row_chunks(graph.nodes, 4 * shape[1]):
+            now.numpy()[rows] = graph.dense(rows, place)
+        store = write_part(store, columns, 0, now.numpy())
+        yield store
+        finished = 1
+    else:
+        _load(store, finished - 1, place, now)
+        if finished > 1:
+            _load(store, finished - 2, place, before)
+    scale = scales(graph.adjacency, self_loops=store.identity.self_loops)
+    for k in range(finished, degree + 1):
+        torch.mul(now, scale[:, None], out=scaled)
+        for rows, product in _products(graph.adjacency, scaled, self_loops=store.identity.self_loops):
+            product *= scale[rows, None] * (-1 if k == 1 else -2)
+            if k == 1:
+                before[rows] = product
+            else:
+                torch.sub(product, before[rows], out=before[rows])
+        before, now = now, before
+        store = write_part(store, columns, k, now.numpy())
+        yield store
+
+
+def _load(store: Store, k: int, columns: slice, block: Tensor) -> None:
+    stored = store.block(k)
+    for rows in row_chunks(len(stored), 4 * stored.shape[1]):
+        block.numpy()[rows] = read_rows(stored, rows)[:, columns]
+
+
+def scales(adjacency: Adjacency, *, self_loops: bool) -> Tensor:
+    r"""The diagonal :math:`S = D^{-1/2}` of :math:`\hat A = S A S`, float32, ``(n,)``; 0 for a node without edges."""
+    scale = torch.empty(adjacency.nodes)
+    for rows in adjacency.blocks(ENTRIES):
+        pointers = read_rows(adjacency.rows, slice(rows.start, rows.stop + 1))
+        degree = np.diff(pointers).astype(np.float64)
+        if adjacency.weights is not None:
+            weights = read_rows(adjacency.weights, slice(pointers[0], pointers[-1])).astype(np.float64)
+            places = np.repeat(np.arange(len(degree)), np.diff(pointers))
+            degree = np.bincount(places, weights=weights, minlength=len(degree)).astype(np.float64)
+        degree += self_loops
+        with np.errstate(divide="ignore"):
+            scale[rows] = torch.from_numpy(np.where(degree > 0, degree**-0.5, 0.0)).float()
+    return scale
+
+
+def _products(adjacency: Adjacency, x: Tensor, *, self_loops: bool) -> Iterator[tuple[slice, Tensor]]:
+    """The rows of A x, or (A + I) x, some at a time: slices of rows and ``(r, c)``.
+
+    Because the scale went into x, an unweighted matrix needs no values: one array of ones serves all rows.
+    """
+    ones = torch.ones(0)
+    for rows in adjacency.blocks(ENTRIES):
+        pointers = read_rows(adjacency.rows, slice(rows.start, rows.stop + 1))
+        inside = slice(int(pointers[0]), int(pointers[-1]))
+        count = inside.stop - inside.start
+        if count >= 2**31:
+            raise ValueError(f"node {rows.start} has {count} neighbours; at most 2^31 - 1 are supported")
+        columns = torch.zeros(count + kernels.AHEAD, dtype=torch.int32)  # the kernel looks ahead of its entries
+        columns.numpy()[:count] = read_rows(adjacency.columns, inside)
+        if adjacency.weights is not None:
+            values = torch.from_numpy(read_rows(adjacency.weights, inside))
+        else:
+            ones = ones if len(ones) >= count else torch.ones(count)
+            values = ones[:count]
+        local = torch.from_numpy((pointers - pointers[0]).astype(np.int32))
+        if kernels.available():
+            product = kernels.multiply(kernels.Pattern(local, columns), values, x[:, None]).flatten(1)
+        else:
+            matrix = csr_tensor(local, columns[:count], values, (len(local) - 1, len(x)))
+            product = torch.mm(matrix, x)
+        if self_loops:
+            product += x[rows]
+        yield rows, product
