@@ -18,6 +18,7 @@ from newtonnet.training import override
 from .candidates import Candidate, candidates, default_setting
 from .clock import start_clock
 from .ensemble import ensemble_of
+from .filter_first import train_filter_first
 from .folds import fold_count, make_folds
 from .labels import read
 from .learned import curves, learned_filter
@@ -27,6 +28,7 @@ from .scoring import score
 from .tuning import Tell, tune
 
 MODES = ("auto", "off")
+REGIMES = ("memory", "precomputed")
 
 OWN = {name: name for name in ("max_epochs", "patience", "metric")} | dict.fromkeys(
     ("seed", "run_seed"), "random_state"
@@ -60,6 +62,11 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             that it can predict on another.
         threads: threads to train with; torch's number if not given.
         max_memory: bytes that training may take beside the graph.
+        regime: ``memory``, or ``precomputed`` for graphs whose training does not fit in memory: features are filtered
+            once and kept on disk, and one setting of NewtonNet, the defaults changed by ``settings``, is trained on
+            them in batches of nodes. See docs/scale.md for what this order changes.
+        store: folder for the filtered features of the precomputed regime, which takes up what is there already; a
+            temporary one if not given.
         device: where to train; anything but the CPU is untested.
         random_state: of folds, start weights and dropout.
 
@@ -94,6 +101,8 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         transferable: bool = False,
         threads: int | None = None,
         max_memory: int | None = None,
+        regime: str = "memory",
+        store: str | PathLike[str] | None = None,
         device: str = "cpu",
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
@@ -108,6 +117,8 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.transferable = transferable
         self.threads = threads
         self.max_memory = max_memory
+        self.regime = regime
+        self.store = store
         self.device = device
         self.random_state = random_state
 
@@ -129,6 +140,8 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if self.tune not in MODES:
             raise ValueError(f"tune must be one of {', '.join(MODES)}, got {self.tune!r}")
+        if self.regime not in REGIMES:
+            raise ValueError(f"regime must be one of {', '.join(REGIMES)}, got {self.regime!r}")
         timed = isinstance(self.time_budget, int | float) and 0 < self.time_budget < math.inf
         if self.time_budget is not None and not timed:
             raise ValueError(f"time_budget must be seconds above 0, or None for no limit, got {self.time_budget!r}")
@@ -140,7 +153,11 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         count = fold_count(whole) if self.folds is None else self.folds
         folds = make_folds(whole, count, seed=seed, every_class=self.metric == "roc_auc")
         loop = Loop(seed, self.threads, self.max_memory, self.device)
-        tuned = tune(whole, listed, folds, loop, clock=clock, tell=progress)
+        if self.regime == "precomputed":
+            setting = listed[0].setting
+            tuned = train_filter_first(whole, setting, folds, loop, store=self.store, clock=clock, tell=progress)
+        else:
+            tuned = tune(whole, listed, folds, loop, clock=clock, tell=progress)
 
         self.classes_ = classes
         self.n_features_in_ = int(whole.features.shape[1])
@@ -162,7 +179,7 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, graph: Any) -> NDArray[np.float64]:
         """Probability of each class for every node, shape ``(n, C)``; columns in the order of ``classes_``."""
         check_is_fitted(self)
-        return self.ensemble_.probabilities(self._fitting(graph), device=self.device)
+        return self._probabilities(self._fitting(graph))
 
     def predict(self, graph: Any) -> NDArray[Any]:
         """The most probable class of every node, shape ``(n,)``."""
@@ -212,9 +229,14 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{self.model} with these settings has weights for every node and cannot leave its graph; "
                 "use transferable=False, or another model"
             )
-        if self.tune == "auto":
+        if self.regime == "precomputed" and self.model != "newtonnet":
+            raise ValueError(f"the precomputed regime trains newtonnet alone, got model {self.model!r}")
+        if self.tune == "auto" and self.regime == "memory":
             return candidates(self.model, fixed, bound=not self.transferable and graph.nodes <= MOST_BOUND)
         return [Candidate(self.model, override(default_setting(self.model), fixed))]
+
+    def _probabilities(self, graph: Graph) -> NDArray[np.float64]:
+        return self.ensemble_.probabilities(graph, device=self.device, store=self.store, max_memory=self.max_memory)
 
     def _fitting(self, graph: Any) -> Graph:
         """The graph, refused where its features are not those that the model was trained on."""
@@ -227,7 +249,7 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _learned_homophily(self, graph: Graph) -> float:
         """Share of edges whose ends are predicted alike, known labels put in; NaN without edges."""
-        predicted = self.ensemble_.probabilities(graph, device=self.device).argmax(axis=1)
+        predicted = self._probabilities(graph).argmax(axis=1)
         return homophily(graph, np.where(graph.labels >= 0, graph.labels, predicted)).edge
 
 

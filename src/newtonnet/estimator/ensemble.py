@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from newtonnet.graphs import Graph
 
+from .filter_first import MODEL as FILTER_FIRST
+from .filter_first import Store, each_filtered_probability
 from .members import Member, each_probability, together
 from .scoring import sharpened
 from .tuning import Tuned
@@ -29,13 +31,26 @@ class Ensemble:
     class_names: tuple[str, ...]
     temperature: float
 
-    def probabilities(self, graph: Graph, *, device: str = "cpu") -> NDArray[np.float64]:
-        """Mean probability of each class for every node, shape ``(n, C)``."""
+    def probabilities(
+        self, graph: Graph, *, device: str = "cpu", store: Store = None, max_memory: int | None = None
+    ) -> NDArray[np.float64]:
+        """Mean probability of each class for every node, shape ``(n, C)``.
+
+        Args:
+            graph: with the features that the members know.
+            device: where to compute.
+            store: for members of the precomputed regime, the folder with this graph's blocks, made where needed.
+            max_memory: bytes for these blocks.
+        """
         unlabelled = replace(graph, labels=np.full(graph.nodes, -1, dtype=np.int64), class_names=self.class_names)
         total = np.zeros((graph.nodes, len(self.class_names)))
         for places in self._alike():
-            population = together([self.members[place] for place in places], unlabelled)
-            for place, shares in zip(places, each_probability(population, unlabelled, device), strict=True):
+            mine = [self.members[place] for place in places]
+            if mine[0].model == FILTER_FIRST:
+                rows = each_filtered_probability(mine, unlabelled, store=store, max_memory=max_memory)
+            else:
+                rows = each_probability(together(mine, unlabelled), unlabelled, device)
+            for place, shares in zip(places, rows, strict=True):
                 total += self.weights[place] * shares
         return sharpened(total, self.temperature)
 

@@ -20,6 +20,7 @@ from newtonnet.nn import find_model
 from newtonnet.training import Record
 
 from .ensemble import Ensemble
+from .filter_first import MODEL as FILTER_FIRST
 from .learned import curves, learned_filter
 from .members import NONE, Member
 
@@ -44,7 +45,7 @@ def save(classifier: Any, path: str | PathLike[str]) -> None:
     parameters["random_state"] = int(seed) if isinstance(seed, Integral) else None
     described = {
         "format": FORMAT,
-        "parameters": {**parameters, "settings": _mapping(parameters["settings"])},
+        "parameters": {**parameters, "settings": _mapping(parameters["settings"]), "store": _text(parameters["store"])},
         "classes": {"values": classifier.classes_.tolist(), "type": classifier.classes_.dtype.str},
         "class_names": list(ensemble.class_names),
         "temperature": ensemble.temperature,
@@ -128,7 +129,7 @@ def _checksum(text: str, tensors: Mapping[str, Tensor]) -> str:
 
 
 def _member(row: Mapping[str, Any], place: int, tensors: Mapping[str, Tensor]) -> Member:
-    kind = type(find_model(row["model"]).options)
+    kind = type(find_model("newtonnet" if row["model"] == FILTER_FIRST else row["model"]).options)
     options = {name: tuple(value) if isinstance(value, list) else value for name, value in row["options"].items()}
     return Member(
         model=row["model"],
@@ -139,6 +140,10 @@ def _member(row: Mapping[str, Any], place: int, tensors: Mapping[str, Tensor]) -
         record=Record.from_json(row["record"]),
         held=NONE,
     )
+
+
+def _text(path: str | PathLike[str] | None) -> str | None:
+    return None if path is None else str(path)
 
 
 def _mapping(settings: Mapping[str, Any] | None) -> dict[str, Any] | None:

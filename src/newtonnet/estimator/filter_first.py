@@ -1,0 +1,96 @@
+"""Members of the precomputed regime: features are filtered once, on disk, and members train on them in batches."""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from newtonnet.datasets import Split
+from newtonnet.graphs import Graph
+from newtonnet.precomputed import as_large, precompute, predict_precomputed, train_precomputed
+from newtonnet.precomputed.run import make_filter
+from newtonnet.training import Config, Progress, Setting
+
+from .candidates import Candidate
+from .clock import Clock
+from .members import NONE, Loop, Member
+from .scoring import best_temperature, score
+from .tuning import Chosen, Tell, Tuned
+
+MODEL = "newtonnet-precomputed"
+"""What its members' model is called."""
+
+Store = str | PathLike[str] | None
+"""A folder for the blocks; None: one that is removed afterwards."""
+
+
+def train_filter_first(
+    graph: Graph,
+    setting: Setting,
+    folds: Sequence[Split],
+    loop: Loop,
+    *,
+    store: Store,
+    clock: Clock,
+    tell: Tell | None = None,
+) -> Tuned:
+    """One setting trained on every fold, one after the other, as long as there is time."""
+
+    def show(state: Progress) -> None:
+        if tell is not None:
+            known = 0.0 if np.isnan(state.validation) else state.validation
+            tell("training in batches", state.epoch / state.max_epochs, known)
+
+    setting = replace(setting, config=replace(setting.config, seed=loop.seed))
+    points = make_filter(setting, graph).points.tolist()
+    setting = replace(setting, options=replace(setting.options, points=tuple(points)))
+    with _folder(store) as folder:
+        records, states = train_precomputed(
+            graph,
+            folds,
+            setting,
+            store=folder,
+            max_memory=loop.max_memory,
+            threads=loop.threads,
+            stop=clock.over,
+            progress=show,
+        )
+        members = []
+        for fold, record, state in zip(folds, records, states, strict=True):
+            member = Member(MODEL, setting.options, loop.seed + fold.index, state, None, record, NONE)
+            if member.sound:
+                held = predict_precomputed(state, setting, store=folder, nodes=np.sort(fold.validation))
+                members.append((replace(member, held=held), np.sort(fold.validation)))
+    if not members:
+        raise ValueError("every fold failed: its loss was not a number, or there was no time for an epoch")
+    truth = graph.labels[np.concatenate([nodes for _, nodes in members])]
+    shares = np.concatenate([member.held for member, _ in members])
+    part = Chosen(Candidate("newtonnet", setting), [member for member, _ in members], 1.0)
+    reached = score(setting.config.metric, shares, truth)
+    return Tuned([part], part, 1, reached, best_temperature(shares, truth), not clock.over())
+
+
+def each_filtered_probability(
+    members: Sequence[Member], graph: Graph, *, store: Store, max_memory: int | None
+) -> Iterator[NDArray[np.float32]]:
+    """Probabilities of every class for every node, ``(n, C)``, member by member; all have the same options."""
+    setting = Setting("kept", members[0].options, Config())
+    with _folder(store) as folder:
+        degree = make_filter(setting, graph).degree
+        blocks = precompute(as_large(graph), folder, degree=degree, max_memory=max_memory)
+        for member in members:
+            yield predict_precomputed(member.state, setting, store=blocks, max_memory=max_memory)
+
+
+@contextmanager
+def _folder(store: Store) -> Iterator[Path]:
+    if store is not None:
+        yield Path(store)
+        return
+    with tempfile.TemporaryDirectory(prefix="newtonnet-blocks-") as name:
+        yield Path(name) / "blocks"

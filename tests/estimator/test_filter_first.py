@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from newtonnet import NewtonNetClassifier
+from newtonnet.datasets import csbm
+
+SETTINGS = {"dropout": 0.0, "learning_rate": 0.05, "gammas": (1.0, 1.0, 1.0)}
+QUICK = NewtonNetClassifier(
+    regime="precomputed", settings=SETTINGS, max_epochs=40, folds=2, time_budget=None, threads=1
+)
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return csbm(0.1, nodes=300, features=40, seed=4)
+
+
+@pytest.fixture(scope="module")
+def half(graph):
+    return np.where(np.arange(graph.nodes) % 2, graph.labels, -1)
+
+
+@pytest.fixture(scope="module")
+def fitted(graph, half):
+    return clone(QUICK).fit(graph, half)
+
+
+def test_it_learns_that_neighbours_differ(graph, half, fitted):
+    assert fitted.score(graph, np.where(half < 0, graph.labels, -1)) > 0.8
+    assert fitted.homophily_ < 0.3
+    assert abs(fitted.filter_(2.0)) > abs(fitted.filter_(0.0))
+    assert fitted.settings_[0]["weight"] == 1.0
+
+
+def test_a_store_is_kept_and_taken_up_again_with_the_same_result(graph, half, fitted, tmp_path):
+    stored = clone(QUICK).set_params(store=tmp_path / "blocks").fit(graph, half)
+    np.testing.assert_array_equal(stored.predict_proba(graph), fitted.predict_proba(graph))
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "blocks").glob("T*")}
+    assert before
+    clone(stored).fit(graph, half)
+    assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "blocks").glob("T*")}
+
+
+def test_it_is_saved_and_predicts_on_another_graph(graph, fitted, tmp_path):
+    fitted.save(tmp_path / "model")
+    loaded = NewtonNetClassifier.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_proba(graph), fitted.predict_proba(graph))
+    other = csbm(0.1, nodes=80, features=40, seed=9)
+    assert loaded.predict_proba(other).shape == (80, 2)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"model": "gcn"}, "trains newtonnet alone, got model 'gcn'"),
+        ({"regime": "disk"}, "regime must be one of memory, precomputed"),
+        ({"settings": {"branch": 8}}, "the option branch has no meaning"),
+    ],
+)
+def test_what_this_regime_does_not_have_is_refused(graph, half, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        clone(QUICK).set_params(**parameters).fit(graph, half)
+
+
+def test_a_store_of_another_graph_is_refused(graph, half, tmp_path):
+    model = clone(QUICK).set_params(store=tmp_path / "blocks").fit(graph, half)
+    with pytest.raises(ValueError, match="blocks"):
+        model.predict(csbm(0.1, nodes=80, features=40, seed=9))
