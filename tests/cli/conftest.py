@@ -49,7 +49,7 @@ def one_line(capsys):
     def check(message):
         captured = capsys.readouterr()
         assert captured.out == ""
-        (line,) = [line for line in captured.err.splitlines() if line.strip()]
+        (line,) = captured.err.splitlines()
         assert line.startswith("newtonnet: ")
         assert message in line
 

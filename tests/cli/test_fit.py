@@ -2,6 +2,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from newtonnet.training import Record
 from newtonnet.training.run import Run
 
 FAST = ["--no-tune", "--max-epochs", "25", "--threads", "1", "--folds", "0"]
+THREE = ["--nodes", "three.csv", "--edges", "none.csv"]
 FILES = {"model.safetensors", "predictions.csv", "records.jsonl", "report.html", "run.json"}
 
 
@@ -191,7 +193,13 @@ def test_a_folder_that_holds_something_else_is_left_alone_unless_forced(tables, 
         (["--nodes", "nowhere.csv"], "there is no file nowhere.csv"),
         (["--edges", "nowhere.csv"], "there is no file nowhere.csv"),
         (["--label-column", "same"], "only the class '3'"),
-        (["--label-column", "id"], "no class has two labelled nodes"),
+        (["--label-column", "id"], "no class has two labelled nodes in column 'id' of "),
+        (["--label-column", "id", "--folds", "5"], "label more nodes"),
+        (["--label-column", "kinds"], "has no column 'kinds'; did you mean 'kind'? found: id"),
+        (["--label-column", "KIND"], "did you mean 'kind'?"),
+        (["--label-column", "colour", "--metric", "roc_auc", *THREE], "column 'colour' has 3; use"),
+        (["--label-column", "size"], "column 'size' of "),
+        (["--nodes", "."], ". is a folder; name a CSV or Parquet file"),
         (["--model", "gtn"], "unknown model 'gtn'"),
         (["--for", "soon"], "--for takes a time such as 90s"),
         (["--folds", "1"], "--folds must be 0, or between 2 and"),
@@ -201,10 +209,13 @@ def test_a_folder_that_holds_something_else_is_left_alone_unless_forced(tables, 
         (["--set", "degree"], "--set takes NAME=VALUE"),
         (["--set", "nonsense=3"], "no option 'nonsense'"),
         (["--set", "max_epochs=3"], "use --max-epochs"),
-        (["--threads", "0"], "threads must be at least 1"),
+        (["--threads", "0"], "--threads must be 1 or more, got 0"),
+        (["--seed", "-1"], "--seed must be 0 or more, got -1"),
+        (["--max-memory", "1KB"], "--max-memory must be 1MB or more, got '1KB'"),
         (["--max-memory", "much"], "--max-memory takes an amount"),
-        (["--max-epochs", "0"], "max_epochs must be"),
-        (["--patience", "-1"], "patience must be"),
+        (["--max-epochs", "0"], "--max-epochs must be 1 or more, got 0"),
+        (["--patience", "-1"], "--patience must be 0 or more, got -1"),
+        (["--set", "degree=-3"], "degree"),
         (["--out", "nodes.csv"], "is a file"),
         (["--out", "nodes.csv/run"], "is a file"),
         (["--out", "."], "is not empty and no run folder"),
@@ -213,6 +224,9 @@ def test_a_folder_that_holds_something_else_is_left_alone_unless_forced(tables, 
 )
 def test_a_mistake_gets_one_line_and_exit_code_2_and_writes_nothing(arguments, message, tables, one_line, monkeypatch):
     monkeypatch.chdir(tables.folder)
+    three = [f"{name},{colour}\n" for name, colour in zip(tables.ids, ["red", "green", "blue"] * 20, strict=True)]
+    (tables.folder / "three.csv").write_text("id,colour\n" + "".join(three[8:]))
+    (tables.folder / "none.csv").write_text("source,target\n")
     before = sorted(tables.folder.rglob("*"))
     assert fit(tables, "run", *FAST, *arguments) == 2
     one_line(message)
@@ -226,17 +240,20 @@ def test_a_mistake_gets_one_line_and_exit_code_2_and_writes_nothing(arguments, m
         ("nodes.csv", "id,kind,size\n", "has no rows"),
         ("nodes.csv", "id,kind,size\na,x,1\na,y,2\n", "repeats the id 'a'"),
         ("nodes.csv", "id,kind,size\na,x,1\nb,y\n", "has 2 fields, but the header has 3"),
-        ("nodes.csv", "id,kind,size\na,x,1\nb,y,inf\n", "infinite number"),
+        ("nodes.csv", "id,kind,size\na,x,1\nb,y,inf\n", "in column 'size'; leave the cell blank"),
         ("nodes.csv", "id,kind,size\na,,1\nb,,2\n", "no label at all"),
-        ("nodes.csv", b"id,kind,size\na,\xff\xfe,1\n", "(--text-encoding latin-1, or"),
-        ("nodes.csv", "id,kind,size\na,x,1\n".encode("utf-16"), "(--text-encoding utf-16, or"),
+        ("nodes.csv", b"id,kind,size\na,\xff\xfe,1\n", "with --text-encoding latin-1 "),
+        ("nodes.csv", "id,kind,size\na,x,1\n".encode("utf-16"), "with --text-encoding utf-16 "),
+        ("nodes.csv", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0", "is not a text table; expected CSV or Parquet"),
+        ("nodes.csv", "id|kind|size\na|x|1\n", "only one column found; is '|' the separator? use comma, semicolon or"),
+        ("nodes.csv", "id,kind,size\na,x,1\n  ,y,2\nc,y,3\n", "nodes.csv has no id in column 'id'"),
         (
             "nodes.csv",
             "id,kind,my bio\n" + "".join(f"{i},x,text {i}\n" for i in range(1001)) + "last,y,text\n",
             "(--ignore 'my bio', or",
         ),
         ("nodes.csv", f"id,{','.join(f'x{i}' for i in range(400))}\n", "x8 and 391 more"),
-        ("edges.csv", "source\na\n", "needs a column 'target'"),
+        ("edges.csv", "source\na\n", "two columns of ids; name them with --source-column and --target-column"),
         ("edges.csv", "source,target\nn9,nobody\n", "names the unknown node 'nobody'"),
         ("edges.csv", "source,target,weight\nn9,n10,-1\n", "weights must be finite and not negative"),
     ],
@@ -248,6 +265,58 @@ def test_a_mistake_in_a_table_gets_one_line_and_writes_nothing(file, text, messa
     assert not (tmp_path / "run").exists()
 
 
+def test_how_columns_were_read_and_which_of_them_look_wrong_is_said_at_once_and_on_the_page(tables, tmp_path, capsys):
+    header, *rows = rows_of(tables.folder / "nodes.csv")
+    with (tables.folder / "nodes.csv").open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow([*header, "pay"])
+        writer.writerows([*row, f"{place},5"] for place, row in enumerate(rows))
+    assert fit(tables, tmp_path / "run", *FAST, "--ignore", "colour") == 0
+    printed = capsys.readouterr()
+    line = "numbers: size; categories: pay (60); left out: same (one value only), colour (ignored)"
+    assert line in printed.err
+    assert "decimal point" in printed.err
+    assert "note: Column 'pay' was read as 60 categories" in " ".join(printed.out.split())
+    page = (tmp_path / "run/report.html").read_text()
+    assert line in page
+    assert "decimal point" in page
+
+
+def test_without_folds_being_asked_for_few_labels_get_fewer(tmp_path, capsys):
+    folder = tmp_path / "few"
+    folder.mkdir()
+    (folder / "nodes.csv").write_text("id,kind,size\na,x,1\nb,x,2\nc,y,2.5\nd,y,5\ne,,4\n")
+    (folder / "edges.csv").write_text("source,target\na,b\nd,e\n")
+    names = ["--nodes", str(folder / "nodes.csv"), "--edges", str(folder / "edges.csv"), "--label-column", "kind"]
+    assert run(app, ["fit", *names, "--out", str(tmp_path / "run"), *FAST[:-2], "--no-compare", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["labelled"] == 4
+
+
+def test_the_cross_validated_score_comes_before_that_of_the_tuning(tables, tmp_path, capsys):
+    assert fit(tables, tmp_path / "run", *FAST, "--folds", "2", "--no-compare") == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert printed.index("on held-out nodes") < printed.index("on labels held back while tuning, a little too good")
+
+
+def test_help_names_what_most_people_want_first(capsys):
+    assert run(app, ["--help"]) == 0
+    text = capsys.readouterr().out
+    names = ("fit", "predict", "demo", "datasets", "train", "search", "reproduce", "report", "bench")
+    places = [re.search(rf"^\W*{name} ", text, flags=re.M).start() for name in names]
+    assert places == sorted(places)
+
+
+def test_ctrl_c_while_the_program_starts_is_one_line():
+    code = (
+        "import builtins, newtonnet_command\n"
+        "def stop(*arguments, **options): raise KeyboardInterrupt\n"
+        "builtins.__import__ = stop\n"
+        "newtonnet_command.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=False)
+    assert (done.returncode, done.stderr) == (130, "newtonnet: stopped\n")
+
+
 def test_too_few_labels_for_the_folds_cost_the_scores_and_not_the_model(tmp_path, capsys):
     folder = tmp_path / "few"
     folder.mkdir()
@@ -257,7 +326,7 @@ def test_too_few_labels_for_the_folds_cost_the_scores_and_not_the_model(tmp_path
     assert run(app, ["fit", *names, "--out", str(tmp_path / "run"), *FAST, "--folds", "2", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["cross_validation"] is None
-    assert any("There is no cross-validation" in remark for remark in found["remarks"])
+    assert any("There is no cross-validation, for which more nodes" in remark for remark in found["remarks"])
     assert any("Class 'y' has one label only" in remark for remark in found["remarks"])
     assert {path.name for path in (tmp_path / "run").iterdir()} == FILES
 

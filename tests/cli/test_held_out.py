@@ -142,7 +142,9 @@ def test_no_fold_at_all_is_said_with_its_reason(judged):
 def test_a_model_that_cannot_be_judged_costs_only_its_scores(judged):
     outcome, _, _ = judged(fails="newtonnet")
     assert (outcome.ours, outcome.others) == (None, {})
-    assert outcome.remarks == ["There is no cross-validation: both classes are needed."]
+    assert outcome.remarks == [
+        "There is no cross-validation, for which more nodes have to be labelled: both classes are needed."
+    ]
     outcome, _, _ = judged(fails="mlp")
     assert list(outcome.others) == ["gcn"]
     assert len(outcome.ours.scores) == 4

@@ -87,6 +87,13 @@ def test_labels_of_one_class_give_no_area_under_a_roc_curve_and_the_reason_is_sa
     assert "both classes" in found["remark"]
 
 
+def test_the_score_on_the_labels_of_the_fit_is_not_taken_for_quality(fitted, tmp_path, capsys):
+    assert run(app, ["predict", str(fitted[1]), "--out", str(tmp_path / "out.csv")]) == 0
+    printed, told = capsys.readouterr()
+    assert "which it was fitted on: not a measure of quality" in " ".join(printed.split())
+    assert "note" not in told
+
+
 def test_probabilities_are_computed_once(fitted, tmp_path, monkeypatch):
     computed = []
     probabilities = Ensemble.probabilities
@@ -117,8 +124,10 @@ def test_another_table_without_labels_and_with_new_categories_is_read_by_the_sto
     other = write(tmp_path / "other", nodes=30, seed=4, labels=False, colours="red blue")
     out = tmp_path / "new" / "out.csv"
     assert run(app, ["predict", str(folder), *other.arguments, "--out", str(out)]) == 0
-    printed = capsys.readouterr().out
+    printed, told = capsys.readouterr()
     assert printed.startswith("30 nodes: cat ")
+    assert "note: colour: 1 value never seen in fitting counts as none" in told
+    assert "note: not used by the model: same" in told
     assert "accuracy" not in printed
     rows = rows_of(out)[1:]
     assert [row[0] for row in rows] == other.ids
@@ -253,8 +262,19 @@ def _another_seed(path):
         (["RUN", "--nodes", "nowhere.csv", "--edges", "EDGES", "--out", "o.csv"], "there is no file nowhere.csv"),
         (["RUN", "--nodes", "EDGES", "--edges", "EDGES", "--out", "o.csv"], "has no column 'id'"),
         (["RUN", "--nodes", "NODES", "--edges", "NODES", "--out", "o.csv"], "has no column 'source'"),
-        (["RUN", "--nodes", "bare.csv", "--edges", "EDGES", "--out", "o.csv"], "no column 'size'; found: "),
-        (["RUN", "--nodes", "strange.csv", "--edges", "none.csv", "--out", "o.csv"], "unknown class 'fish'"),
+        (
+            ["RUN", "--nodes", "bare.csv", "--edges", "EDGES", "--out", "o.csv"],
+            "bare.csv has no column 'size', but the model was fitted with it; found: ",
+        ),
+        (
+            ["RUN", "--nodes", "strange.csv", "--edges", "none.csv", "--out", "o.csv"],
+            "known: cat, dog, big; blank it or leave the column out",
+        ),
+        (
+            ["RUN", "--nodes", "texts.csv", "--edges", "none.csv", "--out", "o.csv"],
+            "line 3 of texts.csv holds 'tall' in",
+        ),
+        (["RUN", "--out", "no/such/o.csv"], "there is no folder no; make it, or name another place"),
         (["RUN", "--out", "."], "is a folder"),
         (["NODES"], "is no run folder"),
     ],
@@ -265,6 +285,7 @@ def test_a_mistake_gets_one_line_and_exit_code_2(arguments, message, fitted, tmp
     (tmp_path / "bare.csv").write_text("id,colour\na,red\n")
     (tmp_path / "strange.csv").write_text("id,kind,size,colour\na,fish,1,red\n")
     (tmp_path / "none.csv").write_text("source,target\n")
+    (tmp_path / "texts.csv").write_text("id,size,colour\na,1,red\nb,tall,red\n")
     stand_ins = {"RUN": folder, "NODES": tables.folder / "nodes.csv", "EDGES": tables.folder / "edges.csv"}
     assert run(app, ["predict", *(str(stand_ins.get(word, word)) for word in arguments)]) == 2
     one_line(message)

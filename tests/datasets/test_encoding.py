@@ -132,5 +132,5 @@ def test_a_column_that_is_gone_is_named():
 
 def test_text_where_numbers_were_is_refused():
     encoding = learn_encoding(pa.table({"a": [1, 2, 3]}))
-    with pytest.raises(ValueError, match="column 'a' must hold numbers, got string"):
+    with pytest.raises(ValueError, match="row 1 holds 'one' in column 'a', which must hold numbers"):
         encode(pa.table({"a": ["one", "two", "three"]}), encoding)

@@ -308,13 +308,21 @@ def test_a_class_that_was_not_learned_is_refused(nodes, edges):
         ("id,x,é\na,1,p\nb,2,q\n".encode("latin-1"), r"line 1 of .*n\.csv is not utf-8; .*--text-encoding latin-1"),
         (
             "id,x,y\na,1,p\nb,2,q\n".encode("utf-16"),
-            r"n\.csv is utf-16 text, not utf-8; name it \(--text-encoding utf-16, or",
+            r"n\.csv is utf-16 text, not utf-8; read it with --text-encoding utf-16 \(text_encoding='utf-16'",
         ),
         ("id,x,y\na,1,p\nb,2,q\n".encode("utf-32"), r"n\.csv is utf-32 text, not utf-8"),
         ("id,x,y\na,1,p\nb,2,q\n".encode("utf-16-le"), r"n\.csv holds zero bytes, so it is not utf-8 text"),
-        ("id,x,y\na,1,p\nb,é,q\n".encode("latin-1"), r"line 3 of .*n\.csv is not utf-8; name the file's encoding"),
+        (
+            "id,x,y\na,1,p\nb,é,q\n".encode("latin-1"),
+            r"line 3 of .*n\.csv is not utf-8; read it with --text-encoding latin-1 ",
+        ),
         ("id,x,y\nà,1,p\nb,2,q\n".encode("latin-1"), r"line 2 of .*n\.csv is not utf-8"),
         (b"PAR1 not really", r"n\.csv is not a Parquet file"),
+        (bytes(range(256)), r"n\.csv is not a text table; expected CSV or Parquet"),
+        ("id|x|y\na|1|p\n", r"n\.csv: only one column found; is '\|' the separator\?"),
+        ("id,x,y\na,1,p\n\t,2,q\n", r"line 3 of .*n\.csv has no id in column 'id'"),
+        ("id;x;y\na;1;0,8\nb;2;0,25\nc;3;1\n", r"column 'y' of .*n\.csv holds numbers such as 0,25, not classes"),
+        ("id,x,y\na,1,0.8031\nb,2,0.25\nc,3,\n", r"column 'y' of .*n\.csv holds numbers such as 0\.25, not classes"),
     ],
 )
 def test_a_mistake_in_the_nodes_is_one_clear_line(rows, message, write):
@@ -334,7 +342,7 @@ def test_a_mistake_in_the_nodes_is_one_clear_line(rows, message, write):
         ("source,target,w\na,b,1\nb,a,\n", r"line 3 of .*e\.csv has no weight"),
         ("source,target,w\na,b,heavy\n", r"column 'w' of .*e\.csv must hold numbers, got string"),
         ("source,target\na,b\n", r"e\.csv has no column 'w'; found: source, target"),
-        ("source\na\n", r"e\.csv needs a column 'target'"),
+        ("source\na\n", r"e\.csv has one column only \('source'\); edges need two"),
         ("target,w\na,1\n", r"source and target are both 'target'"),
         ("source,target,w\na\n", r"line 2 of .*e\.csv has 1 fields"),
         ("", r"e\.csv is empty"),
@@ -394,6 +402,26 @@ def test_ends_of_the_wrong_kind_are_one_clear_line():
         load_tables(rows, pa.table({"source": [1, 1], "target": [2.0, 2.5]}))
 
 
+def test_texts_among_broken_numbers_are_classes(write, edges):
+    rows = write("n.csv", "id,y\nann,0.5\nbob,high\ncy,0.5\ndee,\n")
+    assert load_tables(rows, edges, label_column="y").class_names == ("0.5", "high")
+
+
+def test_rows_of_edges_that_became_none_are_counted(write):
+    rows = write("n.csv", "id,x\na,1\nb,2\nc,3\n")
+    links = write("e.csv", "source,target\na,b\nb,a\na,b\nb,c\nc,c\n")
+    notes = read_tables(rows, links, columns=replace(UNLABELLED, weight=None)).notes
+    assert notes == (
+        "5 rows of edges became 2 edges: 1 self-loop was dropped and 2 duplicates were merged; "
+        "directions are not used.",
+    )
+
+
+def test_a_colon_in_the_name_of_a_single_column_is_no_separator(write):
+    rows = write("n.csv", "osm:id\n17\n18\n")
+    assert load_tables(rows, write("e.csv", "source,target\n17,18\n")).node_names == ("17", "18")
+
+
 def test_labels_beyond_whole_numbers_are_texts():
     rows = pa.table({"id": [1, 2, 3], "x": [1.5, 2.5, 4.5], "y": [2.0, 1e300, None]})
     graph = load_tables(rows, pa.table({"source": [1], "target": [2]}), label_column="y")
@@ -438,7 +466,9 @@ def test_a_missing_file_is_named(nodes, tmp_path):
 
 
 def test_a_column_to_ignore_must_be_there(nodes, edges):
-    with pytest.raises(ValueError, match="no column 'colur'; found: id, age, flag, colour, label"):
+    with pytest.raises(
+        ValueError, match=r"no column 'colur'; did you mean 'colour'\? found: id, age, flag, colour, label"
+    ):
         load_tables(nodes, edges, ignore=["colur"])
 
 

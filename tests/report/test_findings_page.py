@@ -275,3 +275,40 @@ def test_equal_short_names_keep_their_own_rows(findings):
     assert len(drawn["data"][0]["z"]) == 5
     assert drawn["layout"]["xaxis"]["tickvals"] == [0, 1, 2, 3, 4]
     assert "x" not in drawn["data"][0]
+
+
+def test_a_lay_reader_is_told_what_the_words_mean(page):
+    for words in (
+        "By chance: how often neighbours would share a label if edges ignored the classes",
+        "Learned homophily: the share of edges whose two ends the model gives the same class",
+        "The energy of the labels says at which frequencies the classes live",
+        "The wider the interval, the less the score is worth",
+        "whole run",
+    ):
+        assert words in page.text, words
+    assert "trained in" not in page.text
+
+
+def test_how_the_columns_were_read_is_on_the_page(findings):
+    read = replace(findings.data, columns="numbers: age; categories: <city> (6)")
+    assert "numbers: age; categories: <city> (6)" in Page(render_findings(replace(findings, data=read))).text
+
+
+def test_errors_that_are_equally_common_are_named_together(findings):
+    evaluation = replace(findings.evaluation, confusion=np.diag([50] * 5) + 9 * np.eye(5, k=1, dtype=int)[:5])
+    text = Page(render_findings(replace(findings, evaluation=evaluation))).text
+    expected = "student taken for faculty, faculty taken for course, course taken for project and 1 more"
+    assert f"The commonest errors, 9 nodes each: {expected}." in text
+
+
+def test_without_edges_no_filter_is_shown(findings):
+    bare = replace(findings, data=replace(findings.data, edges=0))
+    page = Page(render_findings(bare))
+    assert "There are no edges for a filter to act on." in page.text
+    assert "filter-plot-data" not in page.data
+
+
+def test_a_filter_that_had_no_time_is_called_so_beside_its_picture(findings):
+    page = Page(render_findings(replace(findings, cut_at=5)))
+    assert page.text.count("too little time to take shape (5 epochs at most)") == 2
+    assert not any("keeps" in text for text in page.alternatives)

@@ -209,3 +209,18 @@ def test_a_single_split_and_splits_that_do_not_pair_cannot_tell():
 def test_without_an_evaluation_only_the_headline_is_left(findings):
     assert len(describe(findings)) == 3
     assert describe(replace(findings, evaluation=None)) == [headline(replace(findings, evaluation=None))]
+
+
+def test_without_edges_nothing_is_said_of_a_filter_or_of_structure(findings):
+    bare = replace(with_agreement(findings, None, None, edges=0), data=replace(findings.data, edges=0))
+    first, *others = describe(bare)
+    assert first.startswith("There are no edges, so the model is an MLP on the features")
+    assert "filter" not in first
+    assert len(others) == 1
+    assert not any(word in text for text in others for word in ("smooth", "structure"))
+
+
+def test_a_filter_that_had_no_time_is_not_interpreted(findings):
+    text = headline(replace(findings, cut_at=12))
+    assert "The filter had too little time to take shape (12 epochs at most); give it more with --for." in text
+    assert "keeps" not in text

@@ -276,3 +276,24 @@ def test_repeated_features_are_found_whatever_their_storage(sparse, rng):
     expected = 200 - len(np.unique(rows.astype(np.float32), axis=0))
     assert repeats(graph.features) == expected
     assert any("same features as another" in sentence for sentence in cautions(graph))
+
+
+def test_epochs_are_told_only_where_time_ran_out_early(graph, classifier):
+    def found(fitted):
+        return gather(fitted, graph, fitted.predict_proba(graph), title="", command="", seconds=0.0).cut_at
+
+    assert found(classifier) is None
+    brief = copy(classifier)
+    brief.complete_ = False
+    assert found(brief) is None
+    brief.records_ = [replace(one, outcome=replace(one.outcome, epochs=7)) for one in classifier.records_]
+    assert found(brief) == 7
+
+
+def test_notes_on_the_tables_are_among_the_warnings(graph, classifier):
+    shares = classifier.predict_proba(graph)
+    data = gather(
+        classifier, graph, shares, title="", command="", seconds=0.0, columns="numbers: x", notes=["Odd."]
+    ).data
+    assert data.columns == "numbers: x"
+    assert "Odd." in data.warnings

@@ -19,6 +19,15 @@ def seconds(text: str) -> float:
     return total
 
 
+def at_least(option: str, value: int | None, least: int) -> None:
+    """Refuse a number below the least that an option takes; None is not given.
+
+    >>> at_least("--seed", 0, 0)
+    """
+    if value is not None and value < least:
+        raise ValueError(f"{option} must be {least} or more, got {value}")
+
+
 def memory(text: str | None) -> int | None:
     """The bytes of an amount such as ``500MB`` or ``2GB``; None stays None.
 

@@ -9,9 +9,23 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from typer.core import TyperGroup
+
+ORDER = ("fit", "predict", "demo", "datasets", "train", "search", "reproduce", "report", "bench")
+"""Commands in the help, those that most people want first; others follow."""
+
+
+class InOrder(TyperGroup):
+    """The commands in an order that does not depend on which module was imported first."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Their names."""
+        return sorted(super().list_commands(ctx), key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
+
 
 app = typer.Typer(
     name="newtonnet",
+    cls=InOrder,
     help="Learn graph spectral filters whose shape is known.",
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -17,9 +17,8 @@ from newtonnet.graphs import Graph
 from newtonnet.nn import ZOO, find_model
 from newtonnet.report import render_findings
 from newtonnet.report.gather import gather
-from newtonnet.report.quantities import percent
 
-from .amounts import memory, seconds
+from .amounts import at_least, memory, seconds
 from .app import STOPPED, app, print_json, talk
 from .assignments import assignments
 from .command_line import command_line, plain_arguments
@@ -27,7 +26,7 @@ from .fit_progress import watch_steps
 from .fit_summary import outcome_of, print_summary
 from .held_out import Step, judge_models
 from .interruption import first_interrupt, told_once
-from .own_tables import Tables, read_first
+from .own_tables import Tables, check_labels, read_first
 from .predictions import predictions_csv
 from .run_folder import PAGE, Run, check_folder, write_model, write_run
 
@@ -36,6 +35,9 @@ TABLES, MODEL, MEASURED, LOOP = "The tables", "The model", "What is measured", "
 
 RIVALS = ("mlp", "gcn")
 """Models to compare with: one sees no edges, the other only smooths."""
+
+FOLDS = 5
+"""Parts of the labels that are held out in turn, where there are as many labels."""
 
 FINAL = 0.25
 """Share of the time for the model that is kept; the rest is for judging it."""
@@ -73,7 +75,7 @@ def fit(
     no_standardise: Annotated[
         bool, typer.Option("--no-standardise", rich_help_panel=TABLES, help="Keep numbers as they are.")
     ] = False,
-    text_encoding: Annotated[str, typer.Option(rich_help_panel=TABLES, help="Of CSV files.")] = "utf-8",
+    text_encoding: Annotated[str, typer.Option(rich_help_panel=TABLES, help="Encoding of CSV files.")] = "utf-8",
     model: Annotated[str, typer.Option(rich_help_panel=MODEL, help=f"One of: {', '.join(sorted(ZOO))}.")] = "newtonnet",
     no_tune: Annotated[
         bool, typer.Option("--no-tune", rich_help_panel=MODEL, help="Train the model's defaults only.")
@@ -89,8 +91,11 @@ def fit(
         typer.Option("--transferable", rich_help_panel=MODEL, help="Only what can predict on another graph as well."),
     ] = False,
     folds: Annotated[
-        int, typer.Option(rich_help_panel=MEASURED, help="Parts of the labels that are held out in turn; 0: none.")
-    ] = 5,
+        int | None,
+        typer.Option(
+            rich_help_panel=MEASURED, show_default=str(FOLDS), help="Parts of the labels held out in turn; 0: none."
+        ),
+    ] = None,
     compare: Annotated[
         bool, typer.Option(rich_help_panel=MEASURED, help="Train an MLP and a GCN on the same folds.")
     ] = True,
@@ -111,8 +116,8 @@ def fit(
     max_memory: Annotated[
         str | None, typer.Option(rich_help_panel=LOOP, help="Memory that training may take, such as 500MB or 2GB.")
     ] = None,
-    seed: Annotated[int, typer.Option(rich_help_panel=LOOP, help="Of folds, start weights and dropout.")] = 0,
-    title: Annotated[str | None, typer.Option(help="Of the page.")] = None,
+    seed: Annotated[int, typer.Option(rich_help_panel=LOOP, help="Seed of folds, start weights and dropout.")] = 0,
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Write into a folder that holds something else.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> int:
@@ -126,13 +131,23 @@ def fit(
     """
     deadline = time.monotonic() + (total := seconds(for_))
     check_folder(out, force=force)
+    for option, value, least in (
+        ("--seed", seed, 0),
+        ("--patience", patience, 0),
+        ("--max-epochs", max_epochs, 1),
+        ("--threads", threads, 1),
+    ):
+        at_least(option, value, least)
+    room = memory(max_memory)
+    if room is not None and room < 10**6:
+        raise ValueError(f"--max-memory must be 1MB or more, got {max_memory!r}")
     options: dict[str, Any] = {
         "tune": "off" if no_tune else "auto",
         "max_epochs": max_epochs,
         "patience": patience or None,
         "metric": metric,
         "threads": threads,
-        "max_memory": memory(max_memory),
+        "max_memory": room,
         "random_state": seed,
     }
     find_model(model)
@@ -159,10 +174,12 @@ def fit(
             text_encoding=text_encoding,
         )
     tables = replace(tables, run=replace(tables.run, arguments=plain_arguments(context)))
+    check_labels(tables.graph, nodes=nodes, column=label_column, metric=metric)
     pairs = _fold_pairs(tables.graph, folds, seed)
     given = max(deadline - time.monotonic(), 0.1) * (FINAL if pairs else 1.0)
     classifier.set_params(time_budget=given)
-    with first_interrupt() as asked, watch_steps(deadline) as step:
+    opening = [tables.read_as, *(f"note: {note}" for note in tables.notes)]
+    with first_interrupt() as asked, watch_steps(deadline, opening=opening) as step:
         stop = told_once(asked)
         began = time.monotonic()
         run, probabilities = _fit(classifier, tables, out, stop=stop, step=step)
@@ -188,6 +205,8 @@ def fit(
             ours=judged.ours,
             others=judged.others,
             left_out=tables.left_out,
+            columns=tables.read_as,
+            notes=tables.notes,
             remarks=[*_remarks(classifier, stopped=stopped), *judged.remarks],
         )
         write_whole(out / PAGE, render_findings(findings))
@@ -200,11 +219,12 @@ def fit(
     return STOPPED if stopped else 0
 
 
-def _fold_pairs(graph: Graph, folds: int, seed: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _fold_pairs(graph: Graph, folds: int | None, seed: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     labelled = len(graph.labelled)
-    if folds != 0 and not 2 <= folds <= labelled:
-        raise ValueError(f"--folds must be 0, or between 2 and the {labelled} labelled nodes, got {folds}")
-    return fold_pairs(graph, folds, seed=seed) if folds else []
+    count = min(FOLDS, labelled) if folds is None else folds
+    if count != 0 and not 2 <= count <= labelled:
+        raise ValueError(f"--folds must be 0, or between 2 and the {labelled} labelled nodes, got {count}")
+    return fold_pairs(graph, count, seed=seed) if count else []
 
 
 def _fit(
@@ -216,8 +236,7 @@ def _fit(
     text = predictions_csv(tables.graph, probabilities, classifier.ensemble_.class_names)
     run = replace(tables.run, model=write_model(out, classifier, text))
     write_run(out, run)
-    score = percent(classifier.validation_score_)
-    talk.print(f"model and predictions are in {out}; {score} on labels held back while tuning", style="dim")
+    talk.print(f"model and predictions are in {out}", style="dim")
     return run, probabilities
 
 

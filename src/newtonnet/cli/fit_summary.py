@@ -8,7 +8,7 @@ from typing import Any
 from newtonnet.estimator import NewtonNetClassifier
 from newtonnet.report import Findings, Scores, draw_response
 from newtonnet.report.quantities import duration, is_known, percent, percent_range, plural
-from newtonnet.report.words import comparison_words, guess, headline, metric_name
+from newtonnet.report.words import comparisons, guess, headline, metric_name
 
 from .run_folder import MODEL, PAGE, PREDICTIONS
 
@@ -58,7 +58,7 @@ def print_summary(findings: Findings, classifier: NewtonNetClassifier, folder: P
     _print_scores(findings, classifier)
     print()
     _say(headline(findings))
-    if classifier.filter_ is not None:
+    if classifier.filter_ is not None and data.edges and findings.cut_at is None:
         print(draw_response(classifier.filter_.scaled.mean(axis=0).tolist()))
     for note in (*findings.remarks, *data.warnings):
         _say(f"note: {note}")
@@ -69,8 +69,9 @@ def print_summary(findings: Findings, classifier: NewtonNetClassifier, folder: P
 def _print_scores(findings: Findings, classifier: NewtonNetClassifier) -> None:
     evaluation = findings.evaluation
     name = metric_name(findings.metric)
+    tuned = f"{name} {percent(classifier.validation_score_)} on labels held back while tuning, a little too good"
     if evaluation is None:
-        print(f"\n{name} {percent(classifier.validation_score_)} on labels held back while tuning, a little too good")
+        print(f"\n{tuned}")
         return
     print(f"\n{name} on held-out nodes, {plural(len(evaluation.ours.splits), 'fold')}")
     for one in (evaluation.ours, *evaluation.others):
@@ -78,8 +79,9 @@ def _print_scores(findings: Findings, classifier: NewtonNetClassifier) -> None:
         print(f"  {one.model:<14}{percent(one.mean):>6}{within}")
     what = "a guess" if findings.metric == "roc_auc" else "largest class"
     print(f"  {what:<14}{percent(guess(evaluation, findings.metric)):>6}")
-    for other in evaluation.others:
-        _say(comparison_words(evaluation.ours, other))
+    print(tuned)
+    for text in comparisons(findings):
+        _say(text)
 
 
 def _say(text: str) -> None:

@@ -87,7 +87,9 @@ def judge_models(
                 found = _fold(one, graph, pair, budget, stop, tell)
             except ValueError as reason:
                 if one is classifier:
-                    return Judged(None, {}, [f"There is no cross-validation: {reason}."])
+                    return Judged(
+                        None, {}, [f"There is no cross-validation, for which more nodes have to be labelled: {reason}."]
+                    )
                 refused[one.model] = str(reason)
                 continue
             done[one.model] += [] if found is None else [found]

@@ -45,9 +45,13 @@ def predict(
     run, classifier = read_run(folder)
     place = folder / PREDICTIONS if out is None else out
     check_writable(place)
+    if not place.absolute().parent.parent.exists():
+        raise ValueError(f"there is no folder {place.parent.parent}; make it, or name another place")
     own = check_unchanged(run) if nodes is None or edges is None else (nodes, edges)
-    graph = read_again(*own, run)
+    graph, notes = read_again(*own, run)
     _check_bound(classifier, graph, run)
+    for note in notes if nodes is not None else ():
+        talk.print(f"note: {note}", style="dim", markup=False, highlight=False, soft_wrap=True)
     probabilities = classifier.predict_proba(graph)
     names = classifier.ensemble_.class_names
     reached, remark = _score(classifier.metric, graph, probabilities)
@@ -62,7 +66,7 @@ def predict(
     told = ", ".join(f"{name} {counts[name]:,}" for name in names)
     print(f"{plural(graph.nodes, 'node')}: {told}")
     if reached is not None:
-        seen = ", which it was fitted on" if nodes is None else ""
+        seen = ", which it was fitted on: not a measure of quality" if nodes is None else ""
         print(f"{metric_name(classifier.metric)} {percent(reached)} on {plural(known, 'labelled node')}{seen}")
     elif remark:
         print(remark)

@@ -49,6 +49,12 @@ def find_columns(
     links = read_header(edges, "edges", text_encoding=text_encoding)
     key = rows.column(id_column, "id", 0)
     rows.check(label_column)
+    names = links.table.column_names
+    if len(names) == 1:
+        raise ValueError(
+            f"{links.name} has one column only ({names[0]!r}); edges need two columns of ids; name them with "
+            "--source-column and --target-column, or call them source and target"
+        )
     source = links.column(source_column, "source", 0)
     target = links.column(target_column, "target", 1)
     if source == target:

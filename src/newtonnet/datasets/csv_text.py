@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 _CHUNK = 1 << 16
+_CONTROLS = {*range(1, 32)} - set(b"\t\n\v\f\r\x1b")
 _MARKS = (  # the longer marks first: that of utf-32 starts with that of utf-16
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -38,10 +39,13 @@ def read_head(path: Path, text_encoding: str) -> Head:
     if not codecs.lookup(text_encoding).name.startswith(("utf-16", "utf-32")):
         marked = next((name for mark, name in _MARKS if start.startswith(mark)), None)
         if marked is not None:
-            raise ValueError(f"{path} is {marked} text, not {text_encoding}; name it {_how(marked)}")
+            raise ValueError(f"{path} is {marked} text, not {text_encoding}; read it {_how(marked)}")
+        if _is_binary(start):
+            raise ValueError(f"{path} is not a text table; expected CSV or Parquet")
         if b"\0" in start:
             raise ValueError(
-                f"{path} holds zero bytes, so it is not {text_encoding} text; often it is utf-16-le {_how('utf-16-le')}"
+                f"{path} holds zero bytes, so it is not {text_encoding} text; often it is utf-16-le, read "
+                f"{_how('utf-16-le')}"
             )
     try:
         text = decoder.decode(start).removeprefix("\ufeff")
@@ -53,12 +57,27 @@ def read_head(path: Path, text_encoding: str) -> Head:
         raise ValueError(f"{path} must start with a header line, but its first line is blank")
     delimiter = max(",;\t", key=first.count)
     columns = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+    for mark in "|:^" if len(columns) == 1 else "":
+        if mark in first and rest and rest[0].count(mark) == first.count(mark):
+            raise ValueError(f"{path}: only one column found; is {mark!r} the separator? use comma, semicolon or tab")
     return Head(delimiter, tuple(columns), alone=not more and not any(rest))
+
+
+def _is_binary(start: bytes) -> bool:
+    """Whether these bytes are no text in any encoding: control characters that texts do not have.
+
+    In UTF-16 every other byte of Latin text is 0, and only those.
+    """
+    sides = [start[side::2].count(0) for side in (0, 1)]
+    if min(sides) > 0.1 * max(sides):
+        return True
+    odd = len(start.translate(None, bytes({*range(1, 256)} - _CONTROLS)).replace(b"\0", b""))
+    return odd > 0.02 * len(start)
 
 
 def _how(text_encoding: str) -> str:
     """How an encoding is named, in both places where a message may be read."""
-    return f"(--text-encoding {text_encoding}, or text_encoding={text_encoding!r} in Python)"
+    return f"with --text-encoding {text_encoding} (text_encoding={text_encoding!r} in Python)"
 
 
 def line_of_row(path: Path, text_encoding: str, delimiter: str, index: int) -> int | None:
@@ -90,8 +109,8 @@ def check_text(path: Path, text_encoding: str) -> None:
     except UnicodeDecodeError as reason:
         before = content[: reason.start].decode(text_encoding, errors="ignore")
         raise ValueError(
-            f"line {_line_ends(before) + 1} of {path} is not {text_encoding}; name the file's encoding, often latin-1 "
-            f"{_how('latin-1')}"
+            f"line {_line_ends(before) + 1} of {path} is not {text_encoding}; read it {_how('latin-1')}, or name "
+            "whatever encoding it has"
         ) from None
 
 

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .listing import listed
+from .text_numbers import is_number, why_text
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
 """Texts that stand for a missing value, in every column but ids."""
@@ -129,12 +130,12 @@ def without_missing(text: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(pc.is_in(text, value_set=pa.array(MISSING)), pa.scalar(None, pa.string()), text)
 
 
-def is_empty(values: pa.ChunkedArray) -> bool:
-    """Whether every value is missing."""
+def is_missing(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Which values are missing."""
     if pa.types.is_floating(values.type):
-        return bool(pc.all(pc.is_null(values, nan_is_null=True)).as_py())
+        return pc.is_null(values, nan_is_null=True)
     known = values if _is_number(values.type) or _is_list(values.type) else as_text(values, "")
-    return bool(known.null_count == len(known))
+    return pc.is_null(known)
 
 
 def _all_whole(numbers: pa.ChunkedArray) -> bool:
@@ -180,9 +181,15 @@ def _learn(name: str, values: pa.ChunkedArray, where: Where, *, standardise: boo
 def _learn_category(name: str, text: pa.ChunkedArray) -> Column | None:
     categories = sorted(value for value in pc.unique(text).to_pylist() if value is not None)
     if len(categories) > MOST_CATEGORIES:
+        reason = why_text(text)
         raise ValueError(
             f"column {name!r} has {len(categories)} different texts, too many for a category (at most "
-            f"{MOST_CATEGORIES}); leave it out (--ignore {shlex.quote(name)}, or ignore=[{name!r}] in Python)"
+            f"{MOST_CATEGORIES}); "
+            + (
+                f"leave it out (--ignore {shlex.quote(name)}, or ignore=[{name!r}] in Python)"
+                if reason is None
+                else f"it is text {reason}"
+            )
         )
     lacks = text.null_count > 0
     if len(categories) + lacks < 2:
@@ -243,7 +250,7 @@ def _to_numbers(values: pa.ChunkedArray, name: str, where: Where) -> NDArray[np.
     if values.null_count == len(values):  # whatever their type, which a CSV file without values cannot tell
         return np.full(len(values), np.nan)
     if not _is_number(kind):
-        raise ValueError(f"column {name!r} must hold numbers, got {kind}")
+        raise ValueError(_wrong_text(values, name, where))
     try:
         if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
             # Unsafe only in that it may cut what is finer than a millisecond.
@@ -254,8 +261,23 @@ def _to_numbers(values: pa.ChunkedArray, name: str, where: Where) -> NDArray[np.
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
         raise ValueError(f"column {name!r} holds {kind}, which cannot become numbers") from reason
     if np.isinf(numbers).any():
-        raise ValueError(f"{where(_first(np.isinf(numbers)))} holds an infinite number in column {name!r}")
+        raise ValueError(
+            f"{where(_first(np.isinf(numbers)))} holds an infinite number in column {name!r}; leave the cell blank"
+        )
     return numbers
+
+
+def _wrong_text(values: pa.ChunkedArray, name: str, where: Where) -> str:
+    """The first text that is no number where all should be."""
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        texts = as_text(values, name).to_pylist()
+        for index, text in enumerate(texts):
+            if text is not None and not is_number(text):
+                return (
+                    f"{where(index)} holds {text!r} in column {name!r}, which must hold numbers; write it as one, with "
+                    "a decimal point, or leave the cell blank"
+                )
+    return f"column {name!r} must hold numbers, got {values.type}"
 
 
 def _first(mask: NDArray[np.bool_]) -> int:

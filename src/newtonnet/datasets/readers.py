@@ -1,5 +1,6 @@
 """Tables from CSV and Parquet files, with a name for every row that a message may have to point at."""
 
+import difflib
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -52,7 +53,18 @@ class NamedTable:
         names = self.table.column_names
         for column in columns:
             if column is not None and column not in names:
-                raise ValueError(f"{self.name} has no column {column!r}; found: {listed(names)}")
+                raise ValueError(f"{self.name} has no column {column!r}; {_meant(column, names)}found: {listed(names)}")
+
+
+def _meant(wanted: str, names: Sequence[str]) -> str:
+    """The name that was probably meant, as a question.
+
+    >>> _meant("Colour", ["id", "colour"]), _meant("age", ["id", "colour"])
+    ("did you mean 'colour'? ", '')
+    """
+    folded = {name.casefold(): name for name in names}
+    near = difflib.get_close_matches(wanted.casefold(), folded, n=1)
+    return f"did you mean {folded[near[0]]!r}? " if near else ""
 
 
 def read_table(source: Any, what: str, *, text_encoding: str, texts: Collection[str]) -> NamedTable:
@@ -112,6 +124,8 @@ def _from_pandas(frame: Any, what: str) -> pa.Table:
 
 def _is_parquet(path: Path) -> bool:
     """By its first bytes or its name; a file that is not there or empty is refused."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; name a CSV or Parquet file")
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     if path.stat().st_size == 0:

@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 
 from newtonnet.graphs import Graph, from_edges
 
+from .column_words import doubts, read_as, strangers
 from .columns import Columns, find_columns
-from .encoding import Encoding, as_text, encode, is_empty, learn_encoding, without_missing
+from .encoding import Encoding, as_text, encode, is_missing, learn_encoding, without_missing
 from .listing import listed
 from .readers import NamedTable, read_table
+from .text_numbers import has_comma, is_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +34,10 @@ class Reading:
     """How columns became features, for a later table of the same kind."""
     left_out: Mapping[str, str]
     """Columns of the nodes that told nothing when the encoding was learned, and what each holds."""
+    read_as: str
+    """What every column was taken for, in one line."""
+    notes: tuple[str, ...]
+    """What a careful reader should know: doubts about columns and rows of edges, or what an encoding did not know."""
 
 
 def load_tables(
@@ -127,24 +133,63 @@ def read_tables(
         if encoding is None
         else encoding
     )
+    _check_columns(rows, learned)
     features = encode(told, learned, where=rows.row)
+    ends = _ends(links, ids, columns.source, columns.target)
+    weights = None if columns.weight is None else _weights(links, columns.weight)
     graph = from_edges(
-        _ends(links, ids, columns.source, columns.target),
+        ends,
         features,
         labels=labels,
-        weights=None if columns.weight is None else _weights(links, columns.weight),
+        weights=weights,
         class_names=classes,
         node_names=ids.cast(pa.string()).to_pylist(),
         name=name or (Path(nodes).name.split(".")[0] if isinstance(nodes, str | PathLike) else "graph"),
         directed=directed,
     )
-    return Reading(graph, learned, _left_out(told, learned) if encoding is None else {})
+    if encoding is not None:
+        return Reading(graph, learned, {}, read_as(told, learned, {}), tuple(strangers(told, learned)))
+    left_out = _left_out(told, learned)
+    ignored = {name: "ignored" for name in ignore if name not in (columns.id, columns.label)}
+    notes = (*doubts(told, learned, categorical), *_merged(graph, ends, weights))
+    return Reading(graph, learned, left_out, read_as(told, learned, {**left_out, **ignored}), notes)
+
+
+def _check_columns(rows: NamedTable, learned: Encoding) -> None:
+    names = rows.table.column_names
+    there = set(names)
+    lacking = next((column.name for column in learned.columns if column.name not in there), None)
+    if lacking is not None:
+        raise ValueError(
+            f"{rows.name} has no column {lacking!r}, but the model was fitted with it; found: {listed(names)}"
+        )
+
+
+def _merged(graph: Graph, ends: NDArray[np.int32], weights: NDArray[np.float32] | None) -> list[str]:
+    """How many rows of edges there were, where it is not the number of edges."""
+    rows = ends.shape[1]
+    if rows == graph.edges or graph.directed:
+        return []
+    loops = ends[0] == ends[1]
+    nothing = 0 if weights is None else int(((weights == 0) & ~loops).sum())
+    again = rows - int(loops.sum()) - nothing - graph.edges
+    told = [
+        f"{count:,} {one if count == 1 else many} {'was' if count == 1 else 'were'} {what}"
+        for count, one, many, what in (
+            (int(loops.sum()), "self-loop", "self-loops", "dropped"),
+            (nothing, "edge of weight 0", "edges of weight 0", "dropped"),
+            (again, "duplicate", "duplicates", "merged"),
+        )
+        if count
+    ]
+    became = f"{rows:,} rows of edges became {graph.edges:,} edges"
+    return [f"{became}: {' and '.join(told)}; directions are not used."]
 
 
 def _left_out(told: pa.Table, learned: Encoding) -> dict[str, str]:
     kept = {column.name for column in learned.columns}
     return {
-        name: "no value at all" if is_empty(told[name]) else "one value only"
+        name: "no value at all" if pc.all(is_missing(told[name])).as_py() else "one value only"
         for name in told.column_names
         if name not in kept
     }
@@ -178,7 +223,7 @@ def _plain_ids(rows: NamedTable, column: str) -> pa.Array:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
         kind = f"column {column!r} of {rows.name} holds {ids.type}"
         raise ValueError(f"{kind}; ids must be whole numbers or text") from reason
-    return pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text)
+    return pc.if_else(pc.equal(pc.utf8_trim_whitespace(text), ""), pa.scalar(None, pa.string()), text)
 
 
 def _beyond_int64(ids: pa.Array) -> bool:
@@ -210,12 +255,21 @@ def _labels(
     if class_names is None and len(found) < 2:
         what = f"only the class {found[0]!r}" if found else "no label at all"
         raise ValueError(f"column {label_column!r} of {rows.name} has {what}; at least 2 classes are needed")
+    broken = [value for value in found if has_comma(value) or (is_number(value) and not float(value).is_integer())]
+    if class_names is None and broken and all(is_number(value) or has_comma(value) for value in found):
+        raise ValueError(
+            f"column {label_column!r} of {rows.name} holds numbers such as {broken[0][:6]}, not classes; name a "
+            "column of classes, or sort the numbers into a few classes first"
+        )
     classes = found if class_names is None else list(class_names)
     codes = pc.index_in(text, value_set=pa.array(classes, pa.string()))
     strange = pc.and_(codes.is_null(), text.is_valid())
     if pc.any(strange).as_py():
         index = _first(strange)
-        raise ValueError(f"{rows.row(index)} has the unknown class {text[index].as_py()!r}; known: {listed(classes)}")
+        raise ValueError(
+            f"{rows.row(index)} has the unknown class {text[index].as_py()!r}; known: {listed(classes)}; blank it or "
+            "leave the column out"
+        )
     return codes.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64), classes
 
 

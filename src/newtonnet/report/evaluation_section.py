@@ -10,6 +10,12 @@ from .words import comparison_rule, metric_name
 
 COMMONEST = 20
 """Errors that are listed where there are too many classes for a matrix in numbers."""
+TIES = 3
+"""Errors that are named where several are the commonest."""
+WIDTH = (
+    "The wider the interval, the less the score is worth: with other nodes held out it could well have been anywhere "
+    "within."
+)
 MISSING = (
     "How good the predictions are was not measured: for that, labelled nodes have to be held out and the model trained "
     "again without them."
@@ -45,8 +51,8 @@ def _comparison(evaluation: Evaluation, metric: str) -> str:
     ]
     columns = ("model", name, "95% interval", "time")
     numbers = table(columns, rows, caption=f"Held-out {name} over {plural(len(evaluation.ours.splits), 'split')}")
-    rule = sentences([comparison_rule(evaluation.ours)], css_class="quiet") if evaluation.others else ""
-    return f"{picture}{numbers}{rule}"
+    rules = [WIDTH, *([comparison_rule(evaluation.ours)] if evaluation.others else [])]
+    return f"{picture}{numbers}{sentences(rules, css_class='quiet')}"
 
 
 def _classes(evaluation: Evaluation, names: Sequence[str], counts: Sequence[int]) -> str:
@@ -103,8 +109,12 @@ def _worst(evaluation: Evaluation, names: Sequence[str]) -> str:
     errors = _errors(evaluation)
     if not errors:
         return "No node was taken for another class."
-    most, true, told = errors[0]
-    return f"The commonest error: {plural(most, 'node')} of class {names[true]} taken for {names[told]}."
+    most = errors[0][0]
+    alike = [f"{names[true]} taken for {names[told]}" for count, true, told in errors if count == most]
+    if len(alike) == 1:
+        return f"The commonest error: {plural(most, 'node')} of class {alike[0]}."
+    more = f" and {len(alike) - TIES} more" if len(alike) > TIES else ""
+    return f"The commonest errors, {plural(most, 'node')} each: {', '.join(alike[:TIES])}{more}."
 
 
 def _calibration(evaluation: Evaluation) -> str:

@@ -22,6 +22,8 @@ class Data:
     """Nodes without an edge."""
     components: int
     weighted: bool
+    columns: str = ""
+    """What every column was taken for, in one line; empty where there were no tables."""
     warnings: Sequence[str] = ()
     """What a careful reader should know about these data, a sentence each."""
 
@@ -159,5 +161,7 @@ class Findings:
     """None where nothing that was tried has a spectral filter."""
     history: Sequence[History] = ()
     evaluation: Evaluation | None = None
+    cut_at: int | None = None
+    """Epochs of the longest training, where time ran out before the filter could take shape."""
     remarks: Sequence[str] = field(default=())
     """What happened on the way, such as that the run was stopped."""

@@ -11,7 +11,16 @@ from .frame import document
 from .markup import facts, plot, sentences, table
 from .playground import SCRIPTS, playground
 from .quantities import DASH, decimal, duration, is_known, percent, plain, plural
-from .words import KEEPS, describe, metric_name, missing_filter
+from .words import KEEPS, describe, metric_name, missing_filter, too_brief
+
+MEANINGS = {
+    "by chance": "By chance: how often neighbours would share a label if edges ignored the classes, each class being "
+    "at the ends of edges as often as it is here.",
+    "learned homophily": "Learned homophily: the share of edges whose two ends the model gives the same class, known "
+    "labels taken as they are.",
+}
+"""What numbers of the summary mean."""
+NO_EDGES = "There are no edges for a filter to act on."
 
 
 @dataclass(frozen=True)
@@ -63,19 +72,23 @@ def _summary(findings: Findings) -> str:
         "neighbours agree": percent(agreement.known),
         "by chance": percent(agreement.chance),
         "learned homophily": percent(agreement.learned),
-        "trained in": duration(findings.seconds),
+        "whole run": duration(findings.seconds),
     }
     if findings.evaluation is not None:
         score = f"{metric_name(findings.metric)}, held out"
         numbers = {score: percent(findings.evaluation.ours.mean), **numbers}
     shown = {name: value for name, value in numbers.items() if value != DASH}
+    meanings = [text for name, text in MEANINGS.items() if name in shown]
     notes = [*findings.remarks, *findings.data.warnings]
     items = "".join(f"<li>{escape(note)}</li>" for note in notes)
     notice = f'<div class="notice" role="note"><strong>Please note</strong><ul>{items}</ul></div>' if notes else ""
-    return f'{sentences([first], css_class="lead")}{sentences(others)}<div class="numbers">{facts(shown)}</div>{notice}'
+    tiles = f'<div class="numbers">{facts(shown)}</div>{sentences(meanings, css_class="quiet")}'
+    return f"{sentences([first], css_class='lead')}{sentences(others)}{tiles}{notice}"
 
 
 def _filter_section(findings: Findings, shape: FilterShape | None) -> Section:
+    if findings.data.edges == 0:
+        return Section("filter", "The learned filter", sentences([NO_EDGES]))
     spectrum = findings.spectrum
     title = "The learned filter" if shape is not None else "The graph's spectrum"
     if shape is None and spectrum is None:
@@ -91,12 +104,18 @@ def _filter_section(findings: Findings, shape: FilterShape | None) -> Section:
             "high ones how they differ."
         )
         texts.append(_scaling(shape))
-        alternative = f"Response over frequencies from 0 to 2: the filter {KEEPS[shape.kind]}. {_in_numbers(shape)}"
+        what = f"The filter {KEEPS[shape.kind]}." if findings.cut_at is None else too_brief(findings.cut_at)
+        texts[0] = texts[0] if findings.cut_at is None else f"{what} {texts[0]}"
+        alternative = f"Response over frequencies from 0 to 2. {what} {_in_numbers(shape)}"
     if spectrum is None:
         texts.append("The graph's spectrum was not estimated.")
     else:
         energy = "the labels and, where there are none, the predictions" if spectrum.predicted else "the labels"
         texts.append(f"The spectrum is an estimate; the energy is that of {energy}, each class against its mean.")
+        texts.append(
+            "The energy of the labels says at which frequencies the classes live: a filter that lets those through "
+            "keeps what tells the classes apart."
+        )
     picture = plot("filter-plot", spectral_figure(shape, spectrum), alternative=alternative)
     numbers = _points_table(shape) if shape is not None and shape.points else ""
     return Section("filter", title, sentences(texts[:1]) + picture + sentences(texts[1:], css_class="quiet") + numbers)
@@ -121,6 +140,8 @@ def _points_table(shape: FilterShape) -> str:
 
 
 def _playground_section(findings: Findings, shape: FilterShape | None) -> Section:
+    if findings.data.edges == 0:
+        return Section("play", "Filter playground", sentences([NO_EDGES]))
     if shape is None or findings.response is None:
         missing = f"There is nothing to play with. {missing_filter(findings)}"
         return Section("play", "Filter playground", sentences([missing]))
@@ -180,7 +201,8 @@ def _data(findings: Findings) -> str:
         ],
         caption="Labelled nodes of each class",
     )
-    return f'<div class="facts">{facts(rows)}</div>{classes}'
+    read = sentences([f"The columns were read as {data.columns}."]) if data.columns else ""
+    return f'<div class="facts">{facts(rows)}</div>{read}{classes}'
 
 
 def _again(findings: Findings) -> str:

@@ -24,6 +24,10 @@ NONNEGATIVE = ("chebnetii", "bernnet", "appnp")
 """Models whose filter has no values below 0, where no option says so."""
 
 
+SHAPED = 30
+"""Epochs below which a filter still looks like its start."""
+
+
 def gather(
     classifier: NewtonNetClassifier,
     graph: Graph,
@@ -35,6 +39,8 @@ def gather(
     ours: CrossValidation | None = None,
     others: Mapping[str, CrossValidation] | None = None,
     left_out: Mapping[str, str] | None = None,
+    columns: str = "",
+    notes: Sequence[str] = (),
     remarks: Sequence[str] = (),
 ) -> Findings:
     """Everything that the page shows.
@@ -49,6 +55,8 @@ def gather(
         ours: the same classifier, cross-validated.
         others: other models by name, on the same splits.
         left_out: columns that gave no features, and what they hold.
+        columns: what every column was taken for.
+        notes: what a careful reader should know about the tables.
         remarks: what happened on the way.
     """
     filled = np.where(graph.labels >= 0, graph.labels, probabilities.argmax(axis=1))
@@ -61,17 +69,18 @@ def gather(
         parts=_parts(classifier),
         tried=classifier.tried_,
         seconds=seconds,
-        data=_data(graph, left_out or {}),
+        data=_data(graph, left_out or {}, columns, notes),
         agreement=_agreement(graph, classifier.homophily_),
         spectrum=_spectrum(graph, filled),
         response=_response(classifier, graph, filled),
         history=_history(classifier),
         evaluation=None if ours is None else evaluate(graph, classifier.model, ours, others or {}),
-        remarks=[*remarks, *_shown_part(classifier)],
+        cut_at=_cut_at(classifier),
+        remarks=[*remarks, *(_shown_part(classifier) if graph.edges else [])],
     )
 
 
-def _data(graph: Graph, left_out: Mapping[str, str]) -> Data:
+def _data(graph: Graph, left_out: Mapping[str, str], columns: str, notes: Sequence[str]) -> Data:
     return Data(
         nodes=graph.nodes,
         edges=graph.edges,
@@ -82,7 +91,8 @@ def _data(graph: Graph, left_out: Mapping[str, str]) -> Data:
         isolated=isolated(graph),
         components=int(connected_components(graph.adjacency, directed=False, return_labels=False)),
         weighted=bool((graph.adjacency.data != 1).any()),
-        warnings=cautions(graph, left_out=left_out),
+        columns=columns,
+        warnings=[*notes, *cautions(graph, left_out=left_out)],
     )
 
 
@@ -164,6 +174,11 @@ def _shown_part(classifier: NewtonNetClassifier) -> list[str]:
     return [
         f"The model is an average; the filter shown belongs to the part that has {percent(share, 0)} of the weight."
     ]
+
+
+def _cut_at(classifier: NewtonNetClassifier) -> int | None:
+    longest = max(record.outcome.epochs for record in classifier.records_)
+    return None if classifier.complete_ or longest >= SHAPED else longest
 
 
 def _history(classifier: NewtonNetClassifier) -> list[History]:

@@ -25,6 +25,7 @@ KEEPS: dict[Kind, str] = {
 }
 STACK = "newton-stack"
 """The model whose filters follow each other, layer after layer."""
+NO_EDGES = "There are no edges, so the model is an MLP on the features: nothing can be learned from neighbours."
 DEEP = "The best model here is a deep stack of filters and has no single response to draw."
 NAMES = {"accuracy": "accuracy", "roc_auc": "ROC-AUC"}
 RULE = (
@@ -50,13 +51,15 @@ def describe(findings: Findings) -> list[str]:
     texts = [headline(findings)]
     if findings.evaluation is not None:
         texts.append(score_words(findings.evaluation, findings.metric))
-        comparison = " ".join(comparison_words(findings.evaluation.ours, other) for other in _rivals(findings))
+        comparison = " ".join(comparisons(findings))
         texts += [comparison] if comparison else []
     return texts
 
 
 def headline(findings: Findings) -> str:
     """How much neighbours agree, judged against chance, and what the learned filter makes of it."""
+    if findings.data.edges == 0:
+        return NO_EDGES
     agreement = findings.agreement
     classes = len(findings.data.class_names)
     chance = agreement.chance if is_known(agreement.chance) else 1 / classes if classes else None
@@ -102,11 +105,26 @@ def _doubt(agreement: Agreement, lean: Lean) -> str:
     return f" (only {plural(agreement.known_edges, 'edge')} to judge by)" if few else ""
 
 
+def comparisons(findings: Findings) -> list[str]:
+    """A sentence for each other model; without edges all are the same, and none has anything to teach."""
+    if findings.evaluation is None or findings.data.edges == 0:
+        return []
+    return [comparison_words(findings.evaluation.ours, other) for other in _rivals(findings)]
+
+
 def _filter_words(findings: Findings, lean: Lean | None) -> str:
     shape = filter_shape(findings.response) if findings.response is not None else None
     if shape is None:
         return missing_filter(findings)
+    if findings.cut_at is not None:
+        return too_brief(findings.cut_at)
     return f"The learned filter {KEEPS[shape.kind]}{_how_often(shape)}{_verdict(shape.kind, lean, findings)}."
+
+
+def too_brief(epochs: int) -> str:
+    """Why the filter that is there says nothing yet."""
+    most = plural(epochs, "epoch")
+    return f"The filter had too little time to take shape ({most} at most); give it more with --for."
 
 
 def missing_filter(findings: Findings) -> str:

@@ -1,0 +1,14 @@
+"""The ``newtonnet`` command: it stands outside the package, whose import takes seconds in which Ctrl-C may come."""
+
+import sys
+
+
+def main() -> None:
+    """Run the command line; one line and exit code 130 for Ctrl-C, even before it has started."""
+    try:
+        from newtonnet.cli import main as run
+
+        run()
+    except KeyboardInterrupt:
+        sys.stderr.write("newtonnet: stopped\n")
+        sys.exit(130)
