@@ -1,9 +1,14 @@
 """The random stream and the tiny graphs that every test may ask for."""
 
+import signal
+
 import numpy as np
 import pytest
 
 from newtonnet.graphs import from_edges
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell gives this to what it starts in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

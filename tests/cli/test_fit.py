@@ -395,3 +395,21 @@ def test_rounded_rows_keep_their_sum_and_their_order(rng):
     assert (parts.sum(axis=1) == 1_000_000).all()
     assert (np.abs(parts - 1e6 * shares) <= 1).all()
     assert (parts.max(axis=1) == np.take_along_axis(parts, shares.argmax(axis=1)[:, None], axis=1)[:, 0]).all()
+
+
+def test_a_graph_can_be_filtered_on_disk_first(tables, tmp_path, capsys):
+    store = tmp_path / "blocks"
+    more = ["--regime", "precomputed", "--store", str(store), "--folds", "2", "--max-epochs", "5", "--threads", "1"]
+    assert fit(tables, tmp_path / "run", *more) == 0
+    assert (store / "manifest.json").is_file()
+    first = (tmp_path / "run" / "predictions.csv").read_bytes()
+    assert run(app, ["predict", str(tmp_path / "run")]) == 0
+    assert (tmp_path / "run" / "predictions.csv").read_bytes() == first
+    other = [*tables.arguments, "--out", str(tmp_path / "other.csv")]
+    assert run(app, ["predict", str(tmp_path / "run"), *other]) == 0
+    assert (tmp_path / "other.csv").read_bytes() == first
+
+
+def test_a_store_without_its_regime_is_refused(tables, tmp_path, one_line):
+    assert fit(tables, tmp_path / "run", "--store", "blocks") == 2
+    one_line("belong to --regime precomputed")

@@ -27,6 +27,7 @@ from .fit_summary import outcome_of, print_summary
 from .held_out import Step, judge_models
 from .interruption import first_interrupt, told_once
 from .own_tables import Tables, check_labels, read_first
+from .precomputed_run import MEMORY, check_regime
 from .predictions import predictions_csv
 from .run_folder import PAGE, Run, check_folder, write_model, write_run
 
@@ -90,6 +91,17 @@ def fit(
         bool,
         typer.Option("--transferable", rich_help_panel=MODEL, help="Only what can predict on another graph as well."),
     ] = False,
+    regime: Annotated[
+        str,
+        typer.Option(
+            rich_help_panel=MODEL,
+            help="memory, or precomputed: one setting, on features filtered on disk, for graphs that do not fit.",
+        ),
+    ] = MEMORY,
+    store: Annotated[
+        Path | None,
+        typer.Option(rich_help_panel=MODEL, help="Folder for these features; a temporary one if not given."),
+    ] = None,
     folds: Annotated[
         int | None,
         typer.Option(
@@ -151,8 +163,12 @@ def fit(
         "random_state": seed,
     }
     find_model(model)
-    classifier = NewtonNetClassifier(model, settings=assignments(assign), transferable=transferable, **options)
-    rivals = [NewtonNetClassifier(name, **options) for name in RIVALS if compare and name != model]
+    check_regime(regime, model, store=store, batch=None, unusual=False)
+    classifier = NewtonNetClassifier(
+        model, settings=assignments(assign), transferable=transferable, regime=regime, store=store, **options
+    )
+    fits = compare and regime == MEMORY  # the others would need the memory that is not there
+    rivals = [NewtonNetClassifier(name, **options) for name in RIVALS if fits and name != model]
     columns = find_columns(
         nodes,
         edges,

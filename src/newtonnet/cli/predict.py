@@ -49,6 +49,8 @@ def predict(
         raise ValueError(f"there is no folder {place.parent.parent}; make it, or name another place")
     own = check_unchanged(run) if nodes is None or edges is None else (nodes, edges)
     graph, notes = read_again(*own, run)
+    if nodes is not None:
+        classifier.set_params(store=None)  # what is stored there belongs to the tables of the fit
     _check_bound(classifier, graph, run)
     for note in notes if nodes is not None else ():
         talk.print(f"note: {note}", style="dim", markup=False, highlight=False, soft_wrap=True)
