@@ -7,7 +7,7 @@ from .entries import CATALOGUE
 from .entry import Entry
 from .first_loads import ChangedFileWarning
 from .raw_files import DatasetNotFoundError
-from .splits import PAPER_SEED, PROTOCOLS, Split, check_split, make_splits, split_from_masks
+from .splits import PAPER_SEED, PROTOCOLS, Split, check_split, describe_split, make_splits, split_from_masks
 from .statistics import Statistics, describe
 from .summary import Summary
 from .synthetic import csbm, digits
@@ -31,6 +31,7 @@ __all__ = [
     "column_names",
     "csbm",
     "describe",
+    "describe_split",
     "digits",
     "find_columns",
     "load",

@@ -50,6 +50,12 @@ class Split:
         return digest.hexdigest()[:16]
 
 
+def describe_split(split: Split) -> dict[str, str | int]:
+    """What a record says about a split: where it comes from, its checksum, and how many nodes each part has."""
+    sizes = {part: len(getattr(split, part)) for part in ("train", "validation", "test")}
+    return {"protocol": split.protocol, "index": split.index, "checksum": split.checksum, **sizes}
+
+
 def split_from_masks(
     train: NDArray[np.bool_], validation: NDArray[np.bool_], test: NDArray[np.bool_], *, index: int = 0
 ) -> Split:

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from newtonnet.graphs import Graph
+from newtonnet.precomputed.outcome import MODEL as FILTER_FIRST
 
-from .filter_first import MODEL as FILTER_FIRST
 from .filter_first import Store, each_filtered_probability
 from .members import Member, each_probability, together
 from .scoring import sharpened

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
 from newtonnet.precomputed import as_large, precompute, predict_precomputed, train_precomputed
+from newtonnet.precomputed.outcome import MODEL
 from newtonnet.precomputed.run import make_filter
 from newtonnet.training import Config, Progress, Setting
 
@@ -21,9 +22,6 @@ from .clock import Clock
 from .members import NONE, Loop, Member
 from .scoring import best_temperature, score
 from .tuning import Chosen, Tell, Tuned
-
-MODEL = "newtonnet-precomputed"
-"""What its members' model is called."""
 
 Store = str | PathLike[str] | None
 """A folder for the blocks; None: one that is removed afterwards."""

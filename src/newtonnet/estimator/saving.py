@@ -17,10 +17,10 @@ from torch import Tensor
 
 from newtonnet.files import whole_file
 from newtonnet.nn import find_model
+from newtonnet.precomputed.outcome import MODEL as FILTER_FIRST
 from newtonnet.training import Record
 
 from .ensemble import Ensemble
-from .filter_first import MODEL as FILTER_FIRST
 from .learned import curves, learned_filter
 from .members import NONE, Member
 

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-import torch
-
-from newtonnet.datasets import Split
-from newtonnet.training import FREQUENCIES, NUMERICS, Config, Outcome, Record
+from newtonnet.datasets import Split, describe_split
+from newtonnet.training import NUMERICS, Config, Outcome, Record
+from newtonnet.training.outcome import sample_filter
 
 from .large_graph import LargeGraph
 from .model import FilterFirst
@@ -34,7 +33,7 @@ def make_record(
     wrong = (
         f"the loss was not a number at epoch {trained.epochs}" if trained.epochs else "it was stopped before it began"
     )
-    points, values, response = _learned_filter(model)
+    points, values, response = sample_filter(model.filter, model.filter_parameters(), members=1)
     outcome = Outcome(
         status="failed" if trained.failed else "done",
         reason=wrong if trained.failed else "",
@@ -46,8 +45,8 @@ def make_record(
         test_accuracy=_known(trained.accuracy),
         homophily=trained.homophily if tried else None,
         points=points,
-        values=values,
-        response=response,
+        values=tuple(values[:, 0].tolist()),
+        response=tuple(response[:, 0].tolist()),
         largest_value=trained.largest,
         seconds=trained.seconds,
     )
@@ -68,12 +67,7 @@ def make_record(
         model=MODEL,
         options=dict(options),
         config=asdict(config),
-        split={
-            "protocol": split.protocol,
-            "index": split.index,
-            "checksum": split.checksum,
-            **{part: len(getattr(split, part)) for part in ("train", "validation", "test")},
-        },
+        split=describe_split(split),
         outcome=outcome,
         history=history,
     )
@@ -84,16 +78,6 @@ def _identify(graph: LargeGraph, split: Split, config: Config, options: Mapping[
     decisive = {key: value for key, value in asdict(config).items() if key != "history_interval"}
     parts = [NUMERICS, MODEL, dict(options), decisive, graph.checksum, split.checksum]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def _learned_filter(model: FilterFirst) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
-    """Points, and the amplitudes there and at the record's frequencies."""
-    points = model.filter.points
-    learned = {name: value.detach().double() for name, value in model.filter_parameters().items()}
-    grid = torch.cat([points, torch.tensor(FREQUENCIES, dtype=torch.float64)])
-    both = model.filter.response(grid, learned)[:, 0]
-    both = torch.where(both.abs() < 1e-12 * both.abs().max(), 0, both)  # a value of 0 comes back as a rounding error
-    return tuple(points.tolist()), tuple(both[: len(points)].tolist()), tuple(both[len(points) :].tolist())
 
 
 def _known(number: float) -> float | None:

@@ -1,15 +1,16 @@
 """What every member of a finished run has reached, as records."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from newtonnet.datasets import Split
+from newtonnet.datasets import Split, describe_split
 from newtonnet.graphs import Graph
 from newtonnet.nn import Population
+from newtonnet.polynomials import Filter
 
 from .config import Config
 from .metrics import judge
@@ -93,11 +94,18 @@ def _learned_filter(model: Population) -> tuple[tuple[float, ...], Tensor, Tenso
     """Points, and the amplitudes there and at the record's frequencies, averaged over channels."""
     if model.filter is None:
         return (), torch.zeros(0, len(model.seeds)), torch.zeros(0, len(model.seeds))
-    learned = {name: value.double().cpu() for name, value in model.filter_parameters().items()}
-    points = model.filter.points
-    both = model.filter.response(torch.cat([points, torch.tensor(FREQUENCIES, dtype=torch.float64)]), learned)
+    return sample_filter(model.filter, model.filter_parameters(), members=len(model.seeds))
+
+
+def sample_filter(
+    filter: Filter, parameters: Mapping[str, Tensor], *, members: int
+) -> tuple[tuple[float, ...], Tensor, Tensor]:
+    """A filter's points, and its members' amplitudes there ``(Q, P)`` and at the record's frequencies ``(41, P)``."""
+    learned = {name: value.detach().double().cpu() for name, value in parameters.items()}
+    points = filter.points
+    both = filter.response(torch.cat([points, torch.tensor(FREQUENCIES, dtype=torch.float64)]), learned)
     if both.ndim == 1:  # a fixed filter is the same for every member
-        both = both[:, None].expand(-1, len(model.seeds))
+        both = both[:, None].expand(-1, members)
     both = both.mean(dim=2) if both.ndim == 3 else both
     both = torch.where(both.abs() < 1e-12 * both.abs().max(), 0, both)  # a value of 0 comes back as a rounding error
     return tuple(points.tolist()), both[: len(points)], both[len(points) :]
@@ -116,12 +124,7 @@ def _record(
         model=model.name,
         options=model.options,
         config=asdict(config),
-        split={
-            "protocol": split.protocol,
-            "index": split.index,
-            "checksum": split.checksum,
-            **{part: len(getattr(split, part)) for part in ("train", "validation", "test")},
-        },
+        split=describe_split(split),
         outcome=outcome,
         history=history,
     )
