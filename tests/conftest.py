@@ -1,6 +1,9 @@
 """The random stream and the tiny graphs that every test may ask for."""
 
+import os
 import signal
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run side by side; read when torch is loaded
 
 import numpy as np
 import pytest

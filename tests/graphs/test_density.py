@@ -62,6 +62,7 @@ def test_directed_graphs_are_refused(arrows):
 
 def test_energy_of_signals_is_near_the_exact_one(graph, rng):
     frequencies, vectors = spectrum(graph)
+    frequencies = frequencies.clip(0, 1.999)  # rounding may put a pair of nodes at just above 2, in no band
     signals = vectors[:, [1, 2, -1]] * [3.0, 1.0, 2.0] + 0.02 * rng.standard_normal((graph.nodes, 3))
     exact = ((vectors.T @ signals) ** 2).sum(axis=1)
     density = energy_density(graph, signals, moments=200)

@@ -7,7 +7,7 @@ import torch
 
 from newtonnet import kernels
 from newtonnet.graphs import csr_tensor
-from newtonnet.kernels import Mask, use_threads
+from newtonnet.kernels import Mask, counting, use_threads
 from newtonnet.nn import noise
 
 pytestmark = pytest.mark.skipif(not kernels.available(), reason="needs llvmlite")
@@ -113,6 +113,17 @@ def test_agreeing_pairs_are_counted(count, members, rng):
     classes = torch.tensor(rng.integers(0, 3, (20, members)), dtype=torch.int16)
     expected = (classes[pairs[0].long()] == classes[pairs[1].long()]).sum(dim=0)
     assert torch.equal(kernels.agreeing(pairs, classes), expected)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize("members", [1, 4])
+def test_threads_together_count_every_agreeing_pair_once(threads, members, rng, monkeypatch):
+    monkeypatch.setattr(counting, "WORTH_COUNTING", 0)
+    pairs = torch.from_numpy(rng.integers(0, 40, (2, 1001)).astype(np.int32))
+    classes = torch.from_numpy(rng.integers(0, 3, (40, members)).astype(np.int16))
+    expected = (classes[pairs[0].long()] == classes[pairs[1].long()]).sum(dim=0)
+    with use_threads(threads):
+        assert torch.equal(kernels.agreeing(pairs, classes), expected)
 
 
 def test_threads_change_nothing_but_rounding(rng, monkeypatch):

@@ -1,8 +1,9 @@
+import numpy as np
 import pytest
 import torch
 
 from newtonnet.nn import Noise
-from newtonnet.nn.noise import check_rate
+from newtonnet.nn.noise import _mixed, _mixed_word, check_rate
 
 
 def test_masks_have_mean_one_and_the_asked_rate():
@@ -44,3 +45,8 @@ def test_streams_differ_and_do_not_depend_on_the_shape_of_others():
     assert not torch.equal(
         noise.drop_members(torch.ones(50, 1, 4), 0.5, stream=1), noise.drop_members(torch.ones(50, 1, 4), 0.5, stream=2)
     )
+
+
+@pytest.mark.parametrize("word", [0, 1, -1, -7, 2**63, 2**64 - 1, 0x9E3779B97F4A7C15])
+def test_one_word_is_mixed_as_an_array_is(word):
+    assert _mixed_word(word) == int(_mixed(np.array([word % 2**64], dtype=np.uint64))[0])

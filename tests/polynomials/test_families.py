@@ -15,10 +15,12 @@ from newtonnet.polynomials import (
     bernstein_filter,
     chebyshev_interpolation_filter,
     chebyshev_points,
+    equispaced,
     identity_filter,
     jacobi_filter,
     legendre_filter,
     monomial_filter,
+    newton_filter,
     pagerank_filter,
 )
 
@@ -419,3 +421,34 @@ def test_gradients_reach_signals_weights_and_gates_through_the_kernel(path, rng)
 def test_bad_input_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    "filter",
+    [
+        newton_filter(equispaced(4)),
+        newton_filter(chebyshev_points(4), nonnegative=False),
+        newton_filter(equispaced(4), channels=CHANNELS),
+        bernstein_filter(4),
+        chebyshev_interpolation_filter(4),
+        monomial_filter(4),
+        legendre_filter(4),
+        jacobi_filter(4, channels=CHANNELS),
+    ],
+    ids=lambda filter: filter.name,
+)
+def test_slopes_are_pulled_back_from_the_amplitudes(filter, rng):
+    def draw(start):
+        shape = (len(start), 2, *start.shape[1:])
+        return tensor(rng.standard_normal(shape)).requires_grad_()
+
+    parameters = {name: draw(start) for name, start in filter.start.items()}
+    amplitudes = filter.amplitudes(parameters)
+    slope = tensor(rng.standard_normal(amplitudes.shape))
+    ours = filter.pull_back(parameters, slope)
+    assert list(ours) == list(parameters)
+    for name, parameter in parameters.items():
+        moved = tensor(rng.standard_normal(parameter.shape))
+        ends = [filter.amplitudes(parameters | {name: parameter + step * moved}) for step in (1e-6, -1e-6)]
+        expected = float((slope * (ends[0] - ends[1])).sum().detach()) / 2e-6
+        assert float((ours[name] * moved).sum()) == pytest.approx(expected, rel=1e-5, abs=1e-7)

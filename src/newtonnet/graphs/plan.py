@@ -18,6 +18,7 @@ from newtonnet.kernels import (
     in_step,
     series_kernel,
     thread_count,
+    total,
     widest,
 )
 
@@ -77,10 +78,15 @@ class Plan:
         n, columns = x.shape
         threads = self._threads(columns * len(coefficients))
         bounds = equal_parts(self.rows.numpy(), threads)
-        step = min(columns, widest(x.dtype), max(8, LAST_CACHE // (2 * n * x.dtype.itemsize)))
+        size, terms = x.dtype.itemsize, len(coefficients)
+        stored = (self.order, self.rows, self.columns, self.values, self.factor, self.scale, self.unscale)
+        matrix = [None if part is None else part.data_ptr() for part in stored]
+        step = min(columns, widest(x.dtype), max(8, LAST_CACHE // (2 * n * size)))
         out = torch.empty_like(x)
-        inner = None if against is None else x.new_zeros(threads, len(coefficients), columns)
-        blocks = x.new_empty(4 if against is not None else 3, n * full_width(step, x.dtype))
+        inner: list[Tensor] = []
+        height = n * full_width(step, x.dtype)
+        scratch = x.new_empty((3 if against is None else 4) * height)
+        blocks = [scratch.data_ptr() + k * height * size for k in (0, 1, 2, 2 if against is None else 3)]
         for start in range(0, columns, step):
             width = min(step, columns - start)
             kernel = series_kernel(
@@ -88,33 +94,24 @@ class Plan:
                 x.dtype,
                 weighted=self.values is not None,
                 inner=against is not None,
-                ahead=n * width * x.dtype.itemsize > CORE_CACHE,
+                ahead=n * width * size > CORE_CACHE,
             )
-            shift = start * x.dtype.itemsize
-            parts = x.new_empty(threads, len(coefficients), full_width(width, x.dtype))
+            shift = start * size
+            parts = x.new_empty(threads, terms, full_width(width, x.dtype))
             counter = torch.zeros(1, dtype=torch.int64)
             jobs = [
                 partial(
                     kernel,
-                    self.order.data_ptr(),
-                    self.rows.data_ptr(),
-                    self.columns.data_ptr(),
-                    None if self.values is None else self.values.data_ptr(),
-                    self.factor.data_ptr(),
-                    self.scale.data_ptr(),
-                    self.unscale.data_ptr(),
+                    *matrix,
                     x.data_ptr() + shift,
                     None if against is None else against.data_ptr() + shift,
                     out.data_ptr() + shift,
                     columns,
-                    blocks[0].data_ptr(),
-                    blocks[1].data_ptr(),
-                    blocks[2].data_ptr(),
-                    blocks[-1].data_ptr(),
+                    *blocks,
                     coefficients.data_ptr() + shift,
                     columns,
-                    parts[thread].data_ptr(),
-                    len(coefficients) - 1,
+                    parts.data_ptr() + thread * terms * parts.shape[2] * size,
+                    terms - 1,
                     bounds[thread],
                     bounds[thread + 1],
                     counter.data_ptr(),
@@ -123,9 +120,9 @@ class Plan:
                 for thread in range(threads)
             ]
             in_step(jobs)
-            if inner is not None:
-                inner[:, :, start : start + width] = parts[:, :, :width]
-        return out, None if inner is None else inner.sum(dim=0)
+            if against is not None:
+                inner.append(total(parts)[:, :width])
+        return out, None if against is None else torch.cat(inner, dim=1)
 
     def _threads(self, terms: int) -> int:
         return thread_count() if (len(self.columns) - AHEAD) * terms > WORTH_A_THREAD else 1

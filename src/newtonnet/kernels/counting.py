@@ -1,9 +1,16 @@
 """Predictions read off logits, and how many of them are right or agree, by kernels made for this machine."""
 
+from functools import partial
+from itertools import pairwise
+
 import torch
 from torch import Tensor
 
 from .compiler import agree_kernel, judge_kernel
+from .threads import in_step, thread_count, total
+
+WORTH_COUNTING = 100_000
+"""Comparisons below which another thread costs more than it brings."""
 
 
 def judge(logits: Tensor, labels: Tensor, parts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -29,7 +36,16 @@ def judge(logits: Tensor, labels: Tensor, parts: Tensor) -> tuple[Tensor, Tensor
 
 def agreeing(pairs: Tensor, classes: Tensor) -> Tensor:
     """How many pairs ``(2, E)``, int32, have equal classes ``(n, P)``, int16, for each member; both contiguous."""
-    counts = torch.zeros(classes.shape[1], dtype=torch.int64)
-    addresses = (pairs[0].data_ptr(), pairs[1].data_ptr(), classes.data_ptr(), counts.data_ptr())
-    agree_kernel(alone=classes.shape[1] == 1)(*addresses, pairs.shape[1], classes.shape[1])
-    return counts
+    count, members = pairs.shape[1], classes.shape[1]
+    kernel = agree_kernel(alone=members == 1)
+    threads = thread_count() if count * members > WORTH_COUNTING else 1
+    cuts = [count * k // threads for k in range(threads + 1)]
+    counts = torch.zeros(threads, members, dtype=torch.int64)
+    ends, known, found = pairs.data_ptr(), classes.data_ptr(), counts.data_ptr()
+    in_step(
+        [
+            partial(kernel, ends + 4 * lo, ends + 4 * (count + lo), known, found + 8 * members * k, hi - lo, members)
+            for k, (lo, hi) in enumerate(pairwise(cuts))
+        ]
+    )
+    return total(counts)

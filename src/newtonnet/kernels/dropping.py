@@ -26,8 +26,11 @@ class Mask:
 
 def drop(x: Tensor, mask: Mask, *, first: int = 0) -> Tensor:
     """Dropout of a contiguous block ``(n, P, d)``, each member by its own key; its top row is at place ``first``."""
+    return _drop(x, torch.empty_like(x), mask, first)
+
+
+def _drop(x: Tensor, out: Tensor, mask: Mask, first: int = 0) -> Tensor:
     n, population, d = x.shape
-    out = torch.empty_like(x)
     moved = STEP * first * words(d)  # a key's stream may start anywhere
     keys = torch.tensor([signed(key + moved) for key in mask.keys])
     kernel = drop_kernel(d, x.dtype)
@@ -42,11 +45,15 @@ def drop_flat(x: Tensor, mask: Mask) -> Tensor:
     """Dropout of a contiguous block of any shape by the mask's first key, as one long row."""
     if x.numel() == 0:
         return x.clone()
-    flat = x.reshape(-1)
-    whole = len(flat) // FLAT * FLAT
-    rest = replace(mask, keys=(mask.keys[0] + STEP * (whole // PER_WORD),))  # its stream goes on where the rows end
-    parts = [(flat[:whole].view(-1, 1, FLAT), mask), (flat[whole:].view(1, 1, -1), rest)]
-    return torch.cat([drop(part, own).view(-1) for part, own in parts if part.numel()]).view(x.shape)
+    out = torch.empty_like(x)
+    source, target = x.view(-1), out.view(-1)
+    whole = len(source) // FLAT * FLAT
+    if whole:
+        _drop(source[:whole].view(-1, 1, FLAT), target[:whole].view(-1, 1, FLAT), mask)
+    if whole < len(source):
+        rest = replace(mask, keys=(mask.keys[0] + STEP * (whole // PER_WORD),))  # its stream goes on where the rows end
+        _drop(source[whole:].view(1, 1, -1), target[whole:].view(1, 1, -1), rest)
+    return out
 
 
 def signed(key: int) -> int:

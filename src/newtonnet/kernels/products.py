@@ -14,7 +14,7 @@ from .compiler import back_kernel, combine_kernel, product_kernel, widest
 from .dropping import Mask, signed
 from .noise_code import PER_WORD, words
 from .product_code import AHEAD
-from .threads import WORTH_A_THREAD, equal_parts, in_step, thread_count
+from .threads import WORTH_A_THREAD, equal_parts, in_step, thread_count, total
 
 CORE_CACHE = 1 << 18
 """A block above this many bytes is taken not to stay in a core's own cache."""
@@ -124,12 +124,12 @@ def back(gradient: Tensor, weight: Tensor, hidden: Tensor, scale: float) -> tupl
                 back_kernel(min(step, d - j), hidden.dtype)(
                     gradient.data_ptr() + p * classes * size,
                     population * classes,
-                    turned[p].data_ptr() + j * size,
+                    turned.data_ptr() + (p * classes * d + j) * size,
                     hidden.data_ptr() + (p * d + j) * size,
                     population * d,
                     slopes.data_ptr() + (p * d + j) * size,
-                    weight_slopes[thread, p].data_ptr() + j * size,
-                    bias_slopes[thread, p].data_ptr() + j * size,
+                    weight_slopes.data_ptr() + ((thread * population + p) * classes * d + j) * size,
+                    bias_slopes.data_ptr() + ((thread * population + p) * d + j) * size,
                     d,
                     classes,
                     scale,
@@ -138,7 +138,7 @@ def back(gradient: Tensor, weight: Tensor, hidden: Tensor, scale: float) -> tupl
                 )
 
     in_step([partial(part, thread) for thread in range(threads)])
-    return slopes, weight_slopes.sum(dim=0).transpose(1, 2), bias_slopes.sum(dim=0)
+    return slopes, total(weight_slopes).transpose(1, 2), total(bias_slopes)
 
 
 def can_combine(weight: Tensor) -> bool:

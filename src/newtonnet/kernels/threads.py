@@ -10,6 +10,7 @@ from queue import SimpleQueue
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 WORTH_A_THREAD = 6_000_000
 """Multiplications below which another thread costs more than it brings."""
@@ -49,6 +50,11 @@ def in_step(jobs: Sequence[Callable[[], None]]) -> None:
     jobs[0]()
     for other in others:
         other.wait()
+
+
+def total(parts: Tensor) -> Tensor:
+    """The sum of what each thread found, ``(threads, ...)``."""
+    return parts[0] if len(parts) == 1 else parts.sum(dim=0)
 
 
 def equal_parts(rows: NDArray[np.int32], count: int) -> list[int]:

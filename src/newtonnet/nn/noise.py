@@ -15,6 +15,9 @@ from newtonnet.kernels import Mask
 LEVELS = 1 << 16
 """What is kept is decided by 16-bit numbers, four to a random word: rates are exact to 1/65536."""
 
+WORD = 2**64 - 1
+"""All bits of a random word."""
+
 
 @dataclass(frozen=True)
 class Noise:
@@ -47,11 +50,11 @@ class Noise:
         return self._mask(self.member_seeds, rate, stream)
 
     def _mask(self, seeds: tuple[int, ...], rate: float, stream: int) -> Mask:
-        first = np.array([seed % 2**64 for seed in seeds], dtype=np.uint64)
-        keys = _mixed(_mixed(first) + np.uint64((self.epoch << 8) + stream))
+        place = (self.epoch << 8) + stream
+        keys = tuple(_mixed_word(_mixed_word(seed) + place) for seed in seeds)
         threshold = min(round(rate * LEVELS), LEVELS - 1)
         # Scaled by the exact rate of the 16-bit threshold, so that the expectation is exactly the input.
-        return Mask(tuple(keys.tolist()), threshold, LEVELS / (LEVELS - threshold))
+        return Mask(keys, threshold, LEVELS / (LEVELS - threshold))
 
 
 def check_rate(rate: float) -> None:
@@ -101,3 +104,11 @@ def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     for shift, factor in kernels.MIX:
         words = (words ^ (words >> np.uint64(shift))) * np.uint64(factor)
     return words ^ (words >> np.uint64(kernels.LAST_SHIFT))
+
+
+def _mixed_word(word: int) -> int:
+    """The same for one word, of which the lowest 64 bits count; an array of one would take several times as long."""
+    word &= WORD
+    for shift, factor in kernels.MIX:
+        word = (word ^ (word >> shift)) * factor & WORD
+    return word ^ (word >> kernels.LAST_SHIFT)

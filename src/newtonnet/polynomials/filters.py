@@ -69,6 +69,21 @@ class Filter:
         linked = self.link(parameters)
         return linked if self._at_points is None else _contract(self._at_points, linked)
 
+    def pull_back(self, parameters: Parameters, slope: Tensor) -> dict[str, Tensor]:
+        """From a slope at the amplitudes to those at the raw parameters.
+
+        A filter whose amplitudes are its own values, as they are or rectified, needs no autograd for it.
+
+        >>> t = torch.tensor([[2.0], [-1.0], [0.5]], requires_grad=True)
+        >>> newton_filter(equispaced(2)).pull_back({"values": t}, torch.ones(3, 1))["values"].flatten()
+        tensor([1., 0., 1.])
+        """
+        if self.link in (_values, _nonnegative_values) and self._at_points is None:
+            values = parameters["values"].detach()
+            return {"values": slope if self.link is _values else slope * (values > 0)}
+        slopes = torch.autograd.grad(self.amplitudes(parameters), list(parameters.values()), slope)
+        return dict(zip(parameters, slopes, strict=True))
+
     @cached_property
     def _at_points(self) -> Tensor | None:
         """From linked parameters to the response at the points; None where they are the same numbers."""
@@ -127,5 +142,5 @@ def _nonnegative_values(parameters: Parameters) -> Tensor:
 
 def _contract(matrix: Tensor, block: Tensor) -> Tensor:
     """Sum over the matrix's second and the block's first axis, in the block's type and place."""
-    product: Tensor = torch.tensordot(matrix.to(block), block, dims=1)
+    product: Tensor = matrix.to(block) @ block if block.ndim < 3 else torch.tensordot(matrix.to(block), block, dims=1)
     return product

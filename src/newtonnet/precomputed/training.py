@@ -13,7 +13,7 @@ from newtonnet.datasets import Split
 from newtonnet.nn import Noise
 from newtonnet.training import Config, Progress, band_masks
 from newtonnet.training.adam import Adam
-from newtonnet.training.shape import band_pull, penalty_and_slope
+from newtonnet.training.shape import band_pull, penalise
 
 from .batches import Batching, EdgeSample, Rows, Worker, epoch_batches, sample_edges
 from .evaluation import Score, estimate_homophily, known_classes, score
@@ -166,14 +166,13 @@ class _Run:
         """Add the slope of the shape-aware penalty to the filter's gradients; the penalty."""
         if not any(self.config.gammas):
             return 0.0
-        raw = self.model.filter_parameters()
-        amplitudes = raw["values"] if self.config.penalises_raw else self.model.filter.amplitudes(raw)
-        pull = band_pull(np.array([self.homophily - self.pivot]), np.array([self.config.gammas]).T)
-        here = amplitudes.detach().numpy()
-        penalty, slope = penalty_and_slope(here, self.bands, pull, squared=self.config.squared)
-        slopes = torch.autograd.grad([amplitudes], list(raw.values()), [torch.from_numpy(slope).to(amplitudes)])
-        for name, own in zip(raw, slopes, strict=True):
-            gradients[f"filter_{name}"] = gradients[f"filter_{name}"] + own
+        filter, parameters, config = self.model.filter, self.model.filter_parameters(), self.config
+        pull = band_pull(np.array([self.homophily - self.pivot]), np.array([config.gammas]).T)
+        penalty, slopes = penalise(
+            filter, parameters, self.bands, pull, raw=config.penalises_raw, squared=config.squared
+        )
+        for name, slope in slopes.items():
+            gradients[f"filter_{name}"] = gradients[f"filter_{name}"] + slope
         return float(penalty[0])
 
     def _learn_homophily(self, reached: float) -> None:

@@ -16,7 +16,7 @@ from newtonnet.nn import Inputs, Noise, Population
 from .adam import Adam
 from .config import Config
 from .metrics import cross_entropy, judge, make_targets
-from .shape import Reals, adjusted_pivot, band_masks, band_pull, penalty_and_slope, predicted_homophily
+from .shape import Reals, adjusted_pivot, band_masks, band_pull, penalise, predicted_homophily
 
 CURVES = ("loss", "train", "validation", "test", "homophily")
 """What a record's history holds beside the epoch."""
@@ -133,14 +133,10 @@ class Run:
         parameters = self.adam.parameters
         logits = self.model(self.inputs, noise) if self.ahead is None else self.ahead
         loss = cross_entropy(logits, self.targets)
-        outputs, slopes = [loss], [torch.ones_like(loss)]
-        penalty: Reals = np.zeros(1)
-        if self.steered and (amplitudes := self._amplitudes()) is not None:
-            here, pull = amplitudes.detach().cpu().numpy(), self.pull
-            penalty, slope = penalty_and_slope(here, self.bands, pull, squared=self.shared.squared)
-            outputs, slopes = [loss, amplitudes], [slopes[0], torch.from_numpy(slope).to(amplitudes)]
-        gradients = torch.autograd.grad(outputs, list(parameters.values()), slopes)
-        self.adam.step(dict(zip(parameters, gradients, strict=True)))
+        slopes = torch.autograd.grad(loss, list(parameters.values()), torch.ones_like(loss))
+        gradients = dict(zip(parameters, slopes, strict=True))
+        penalty = self._penalise(gradients) if self.steered else np.zeros(1)
+        self.adam.step(gradients)
         with torch.no_grad():
             for values in self.model.filter_parameters().values():
                 if self.bounded:
@@ -162,12 +158,17 @@ class Run:
             evaluated: Tensor = self.model(self.inputs)
         return evaluated
 
-    def _amplitudes(self) -> Tensor | None:
-        """What the penalty looks at: raw values, or the filter's amplitudes at its points."""
-        if self.model.filter is None:
-            return None
-        parameters = self.model.filter_parameters()
-        return parameters["values"] if self.shared.penalises_raw else self.model.filter.amplitudes(parameters)
+    def _penalise(self, gradients: dict[str, Tensor]) -> Reals:
+        """The penalty on the raw values or on the filter's amplitudes; its slopes are added to the gradients."""
+        filter, parameters, shared = self.model.filter, self.model.filter_parameters(), self.shared
+        if filter is None:
+            return np.zeros(1)
+        penalty, slopes = penalise(
+            filter, parameters, self.bands, self.pull, raw=shared.penalises_raw, squared=shared.squared
+        )
+        for name, slope in slopes.items():
+            gradients[f"filter_{name}"] = gradients[f"filter_{name}"] + slope
+        return penalty
 
     def _learn_homophily(self, classes: Tensor) -> Tensor | None:
         """Refresh the h that steers the penalty when it is due; None where neither it nor the curves need it."""
@@ -186,7 +187,7 @@ class Run:
     def _steer(self) -> None:
         """Let the penalty follow the homophily of those that train."""
         excess = self.homophily[self.places] - self.pivot[self.places]
-        self.pull = band_pull(excess, self.gammas[:, self.places])
+        self.pull = band_pull(excess, self.present_gammas)
 
     def _keep_best(self, reached: NDArray[np.float64], sound: NDArray[np.bool_]) -> None:
         before = self.best_scores[1, self.places]
@@ -223,7 +224,8 @@ class Run:
         self.model = self.model.take(left)
         self.adam = self.adam.take(self.model, left)
         self.targets = self.targets.take(left)
-        self.steered = bool(self.gammas[:, self.places].any())
+        self.present_gammas = self.gammas[:, self.places]
+        self.steered = bool(self.present_gammas.any())
         self.bounded = bool(self.ceilings[members].isfinite().any())
         self.ahead = None
         self._steer()

@@ -10,6 +10,7 @@ from torch.autograd.function import once_differentiable
 
 from newtonnet import kernels
 from newtonnet.graphs import BANDS
+from newtonnet.polynomials import Filter, Parameters
 
 Reals = NDArray[np.floating[Any]]
 
@@ -60,7 +61,8 @@ def shape_penalty(
 
 def band_pull(excess: Reals, gammas: Reals) -> Reals:
     """What multiplies the norms of the three bands, ``(3, P)``, from h minus its pivot ``(P,)`` and the gammas."""
-    pull: Reals = gammas * np.stack([-excess, np.abs(excess), excess])
+    pull = np.array([-excess, np.abs(excess), excess])
+    pull *= gammas
     return pull
 
 
@@ -69,17 +71,38 @@ def penalty_and_slope(values: Reals, bands: NDArray[np.bool_], pull: Reals, *, s
 
     So few numbers are not worth an autograd graph, which takes longer than the sparse products on a small graph.
     """
-    wide = values.reshape(*values.shape[:2], -1)
-    inside = bands.astype(wide.dtype)
-    force = (pull / wide.shape[2]).astype(wide.dtype)[..., None]
-    size = np.tensordot(inside, wide**2, 1)
+    inside = bands.astype(values.dtype)
+    force = pull.astype(values.dtype) if values.ndim == 2 else (pull / values.shape[2]).astype(values.dtype)[..., None]
+    size = (inside @ (values * values).reshape(len(values), -1)).reshape(3, *values.shape[1:])
     if squared:
-        slope = np.broadcast_to(2 * force, size.shape)
+        slope = 2 * force
     else:
         # The norm's slope at zero is infinite; its subgradient 0 is taken, as torch.linalg.vector_norm does.
         size = np.sqrt(size)
         slope = np.divide(force, size, out=np.zeros_like(size), where=size > 0)
-    return (force * size).sum(axis=(0, 2)), (np.tensordot(inside.T, slope, 1) * wide).reshape(values.shape)
+    penalty = (force * size).sum(axis=0)
+    at_points = (inside.T @ slope.reshape(3, -1)).reshape(-1, *slope.shape[1:])
+    return penalty if penalty.ndim == 1 else penalty.sum(axis=1), at_points * values
+
+
+def penalise(
+    filter: Filter, parameters: Parameters, bands: NDArray[np.bool_], pull: Reals, *, raw: bool, squared: bool
+) -> tuple[Reals, dict[str, Tensor]]:
+    """The penalty of a filter's members, ``(P,)``, and what it adds to the gradients of its parameters.
+
+    Args:
+        filter: the filter.
+        parameters: its raw parameters, each ``(m, P)`` or ``(m, P, d)``.
+        bands: masks of the three bands at the filter's points.
+        pull: as :func:`band_pull` gives it.
+        raw: look at the raw values instead of the filter's amplitudes.
+        squared: squared norms or plain ones.
+    """
+    with torch.no_grad():
+        amplitudes = parameters["values"].detach() if raw else filter.amplitudes(parameters)
+    penalty, slope = penalty_and_slope(amplitudes.cpu().numpy(), bands, pull, squared=squared)
+    slopes = torch.from_numpy(slope).to(amplitudes)
+    return penalty, {"values": slopes} if raw else filter.pull_back(parameters, slopes)
 
 
 class _Penalty(torch.autograd.Function):
@@ -140,6 +163,6 @@ def predicted_homophily(pairs: Tensor, classes: Tensor) -> Tensor:
         and kernels.available()
         and pairs.device.type == "cpu"
     ):
-        return kernels.agreeing(pairs, classes.contiguous()).double() / pairs.shape[1]
+        return torch.from_numpy(kernels.agreeing(pairs, classes.contiguous()).numpy() / pairs.shape[1])
     same = classes[pairs[0]] == classes[pairs[1]]
     return same.sum(dim=0).double() / pairs.shape[1]
