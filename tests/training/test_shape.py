@@ -5,9 +5,9 @@ import torch
 from newtonnet.datasets import csbm, make_splits
 from newtonnet.graphs import from_edges, homophily
 from newtonnet.nn import Options, build
-from newtonnet.polynomials import chebyshev_points, equispaced
+from newtonnet.polynomials import chebyshev_points, equispaced, newton_filter
 from newtonnet.training import Config, band_masks, fit, predicted_homophily, shape_penalty
-from newtonnet.training.shape import adjusted_pivot
+from newtonnet.training.shape import adjusted_pivot, penalise
 
 
 @pytest.mark.parametrize(
@@ -129,3 +129,22 @@ def test_density_points_follow_the_graph_and_stay_apart():
     inner = ((points - 1).abs() < 0.5).sum()
     assert inner > ((chebyshev_points(8) - 1).abs() < 0.5).sum()
     assert model.filter.condition() < 100
+
+
+@pytest.mark.parametrize("nonnegative", [True, False])
+@pytest.mark.parametrize("raw", [True, False])
+@pytest.mark.parametrize("squared", [True, False])
+def test_what_the_penalty_adds_to_the_gradients_is_its_slope(nonnegative, raw, squared, rng):
+    filter = newton_filter(equispaced(5), nonnegative=nonnegative)
+    values = torch.tensor(rng.standard_normal((6, 2)), requires_grad=True)
+    bands, pull = band_masks(filter.points).numpy(), rng.standard_normal((3, 2))
+
+    def penalty(t):
+        return penalise(filter, {"values": t}, bands, pull, raw=raw, squared=squared)[0]
+
+    slopes = penalise(filter, {"values": values}, bands, pull, raw=raw, squared=squared)[1]
+    for place in np.ndindex(6, 2):
+        step = torch.zeros(6, 2, dtype=torch.float64)
+        step[place] = 1e-6
+        expected = (penalty(values + step) - penalty(values - step)).sum() / 2e-6
+        assert float(slopes["values"][place].detach()) == pytest.approx(expected, rel=1e-5, abs=1e-7)

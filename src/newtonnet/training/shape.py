@@ -99,7 +99,7 @@ def penalise(
         squared: squared norms or plain ones.
     """
     with torch.no_grad():
-        amplitudes = parameters["values"].detach() if raw else filter.amplitudes(parameters)
+        amplitudes = (parameters["values"] if raw else filter.amplitudes(parameters)).detach()
     penalty, slope = penalty_and_slope(amplitudes.cpu().numpy(), bands, pull, squared=squared)
     slopes = torch.from_numpy(slope).to(amplitudes)
     return penalty, {"values": slopes} if raw else filter.pull_back(parameters, slopes)
