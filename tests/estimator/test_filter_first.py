@@ -4,6 +4,7 @@ from sklearn.base import clone
 
 from newtonnet import NewtonNetClassifier
 from newtonnet.datasets import csbm
+from newtonnet.estimator import filter_first
 
 SETTINGS = {"dropout": 0.0, "learning_rate": 0.05, "gammas": (1.0, 1.0, 1.0)}
 QUICK = NewtonNetClassifier(
@@ -67,3 +68,17 @@ def test_a_store_of_another_graph_is_refused(graph, half, tmp_path):
     model = clone(QUICK).set_params(store=tmp_path / "blocks").fit(graph, half)
     with pytest.raises(ValueError, match="blocks"):
         model.predict(csbm(0.1, nodes=80, features=40, seed=9))
+
+
+def test_labels_held_back_are_predicted_within_the_memory_that_is_allowed(graph, half, monkeypatch):
+    allowed = []
+    predict = filter_first.predict_precomputed
+
+    def note(*arguments, max_memory=None, **options):
+        allowed.append(max_memory)
+        return predict(*arguments, max_memory=max_memory, **options)
+
+    monkeypatch.setattr(filter_first, "predict_precomputed", note)
+    clone(QUICK).set_params(max_memory=10**6, max_epochs=1).fit(graph, half)
+    assert len(allowed) >= 2
+    assert set(allowed) == {10**6}

@@ -1,5 +1,7 @@
 """What a graph knows, what its constructor refuses, and what its checksum sees."""
 
+import hashlib
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -229,3 +231,51 @@ def test_csr_indices_outside_the_matrix_are_refused_before_they_are_used(part):
     chosen = {"adjacency": good, "features": np.ones((2, 1), np.float32), part: wild}
     with pytest.raises(ValueError, match="out of range"):
         Graph(labels=np.array([0, 1]), class_names=("a", "b"), **chosen)
+
+
+def test_the_checksum_is_that_of_all_bytes_at_once(monkeypatch):
+    graph = Graph(**parts())
+    digest = hashlib.sha256()
+    for array in (
+        graph.features,
+        *(getattr(graph.adjacency, name) for name in ("data", "indices", "indptr")),
+        graph.labels,
+    ):
+        digest.update(str((array.dtype.str, array.shape)).encode() + array.tobytes())
+    monkeypatch.setattr("newtonnet.graphs.mapped_arrays.CHUNK", 5)
+    assert graph.checksum == digest.hexdigest()[:16]
+
+
+def test_weights_of_one_are_no_weights():
+    assert Graph(**parts()).weighted == any(weight != 1 for *_, weight in BOTH_WAYS)
+    assert not Graph(**parts(adjacency=csr([(0, 1, 1.0), (1, 0, 1.0)]))).weighted
+    assert Graph(**parts(adjacency=csr([(0, 1, 0.5), (1, 0, 0.5)]))).weighted
+
+
+def test_other_labels_make_the_graph_that_the_constructor_makes():
+    graph = Graph(**parts())
+    known = graph.pairs, graph.checksum, graph.structure, graph.labelled
+    labels = np.array([0, 0, 1, 2])
+    other = graph.relabelled(labels, ("a", "b", "c"))
+    expected = Graph(**parts(labels=labels.copy(), class_names=("a", "b", "c")))
+    assert (other.checksum, other.structure) == (expected.checksum, expected.structure)
+    assert (other.class_names, other.name, other.node_names) == (expected.class_names, graph.name, graph.node_names)
+    assert other.labelled.tolist() == [0, 1, 2, 3]
+    assert other.adjacency is graph.adjacency
+    assert other.pairs is known[0]
+    assert graph.checksum == known[1] != other.checksum
+    assert not labels.flags.writeable
+    assert graph.relabelled(labels % 2).class_names == graph.class_names
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (np.array([0, 1, 2, 0]), "labels must be -1 or"),
+        (np.array([0, 1]), "expected 4 labels"),
+        ([0, 1, 0, 1], "int64"),
+    ],
+)
+def test_other_labels_are_checked_as_at_the_door(labels, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        Graph(**parts()).relabelled(labels)

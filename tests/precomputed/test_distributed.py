@@ -1,8 +1,11 @@
 """One worker and two on a real Ray, with real processes that exchange their gradients."""
 
+import threading
+import time
 import warnings
 from dataclasses import replace
 
+import psutil
 import pytest
 import torch
 
@@ -25,22 +28,17 @@ def ray():
 
 
 @pytest.mark.filterwarnings("ignore")  # Ray's own
-def test_one_worker_and_two_give_the_same_loss_curve(ray, tmp_path, heterophilous, setting):
+def test_two_workers_have_the_loss_curve_of_one(ray, tmp_path, heterophilous, setting):
     splits = make_splits(heterophilous, count=1)
     setting = replace(setting, config=replace(setting.config, max_epochs=3))
     precompute(heterophilous, tmp_path / "s", degree=4)
     batching = Batching(batch=101)
-    local, _ = train_precomputed(heterophilous, splits, setting, store=tmp_path / "s", batching=batching)
-    curves, states = {}, {}
-    for workers in (1, 2):
-        (record,), (state,) = train_on_ray(
-            heterophilous, splits, setting, store=tmp_path / "s", workers=workers, batching=batching
-        )
-        curves[workers], states[workers] = record.history["loss"], state
-        assert record.id == local[0].id
-    assert curves[1] == pytest.approx(local[0].history["loss"], rel=1e-5)
-    assert curves[2] == pytest.approx(curves[1], rel=1e-5)
-    assert all(torch.allclose(states[2][name], states[1][name], atol=1e-4) for name in states[1])
+    (one,), (alone,) = train_precomputed(heterophilous, splits, setting, store=tmp_path / "s", batching=batching)
+    (two,), (shared,) = train_on_ray(heterophilous, splits, setting, store=tmp_path / "s", workers=2, batching=batching)
+    assert two.id == one.id
+    assert two.history["loss"] == pytest.approx(one.history["loss"], rel=1e-5)
+    assert alone.keys() == shared.keys()
+    assert all(torch.allclose(alone[name], shared[name], atol=1e-4) for name in alone)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -53,6 +51,40 @@ def test_a_worker_that_fails_is_one_line(ray, tmp_path, setting):
     with pytest.raises(ChildProcessError, match=r"a worker failed: .*elsewhere holds no graph") as caught:
         train_on_ray(gone, [split], setting, store=tmp_path / "s", workers=1)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_lost_worker_is_replaced_and_training_goes_on(ray, tmp_path, heterophilous, setting):
+    splits = make_splits(heterophilous, count=1)
+    setting = replace(setting, config=replace(setting.config, max_epochs=60, history_interval=10))
+    precompute(heterophilous, tmp_path / "s", degree=4)
+    batching, kept = Batching(batch=101), tmp_path / "kept"
+    (local,), _ = train_precomputed(heterophilous, splits, setting, store=tmp_path / "s", batching=batching)
+    killed = []
+
+    def kill_one():
+        while not list(kept.glob("*/checkpoint_*")):
+            time.sleep(0.05)
+        killed.append(next(p for p in psutil.process_iter(["name"]) if "RayTrainWorker" in p.info["name"]))
+        killed[0].kill()
+
+    thread = threading.Thread(target=kill_one, daemon=True)
+    thread.start()
+    (record,), _ = train_on_ray(
+        heterophilous,
+        splits,
+        setting,
+        store=tmp_path / "s",
+        workers=2,
+        batching=batching,
+        checkpoint=kept,
+        checkpoint_seconds=0.3,
+    )
+    thread.join()
+    assert killed
+    assert record.outcome.epochs == 60
+    assert record.history["loss"] == pytest.approx(local.history["loss"], rel=1e-4)
+    assert not list(kept.glob("*/*")), "what was kept is removed at the end"
 
 
 def test_blocks_that_are_unfinished_or_of_another_degree_are_refused(tmp_path, heterophilous, setting):

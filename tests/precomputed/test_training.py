@@ -22,7 +22,7 @@ from newtonnet.precomputed import (
     train_precomputed,
 )
 from newtonnet.precomputed.batches import Rows, epoch_batches, sample_edges
-from newtonnet.precomputed.run import make_filter, train_split
+from newtonnet.precomputed.run import make_filter, train_splits
 from newtonnet.precomputed.training import train
 from newtonnet.training import Record, Setting, fit, predicted_homophily, summarise
 
@@ -230,9 +230,10 @@ def test_workers_that_share_every_batch_get_the_result_of_one(tmp_path, heteroph
 
     def work(worker):
         batching = Batching(batch=batch)
-        results[worker.size, worker.rank] = train_split(
-            graph, store, splits[0], setting, filter=filter, batching=batching, worker=worker
+        (record,), (state,) = train_splits(
+            graph, store, splits, setting, filter=filter, batching=batching, worker=worker
         )
+        results[worker.size, worker.rank] = record, state
 
     work(Worker())
     meeting = Meeting(3)

@@ -1,3 +1,4 @@
+import html
 from copy import copy
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from newtonnet.graphs import energy_density, from_edges, homophily, spectrum
 from newtonnet.report import render_findings
 from newtonnet.report.cautions import cautions, repeats
 from newtonnet.report.evaluate import calibration, evaluate
-from newtonnet.report.gather import gather
+from newtonnet.report.gather import gather, spectrum_bytes
 
 
 @pytest.fixture(scope="module")
@@ -297,3 +298,14 @@ def test_notes_on_the_tables_are_among_the_warnings(graph, classifier):
     ).data
     assert data.columns == "numbers: x"
     assert "Odd." in data.warnings
+
+
+@pytest.mark.parametrize("beyond", [False, True])
+def test_a_spectrum_beyond_the_memory_is_left_out_with_a_remark(beyond, graph, classifier):
+    allowed = spectrum_bytes(graph) - beyond
+    shares = classifier.predict_proba(graph)
+    found = gather(classifier, graph, shares, title="", command="", seconds=0.0, remarks=["So."], max_memory=allowed)
+    assert (found.spectrum is None) == beyond
+    assert found.remarks[0] == "So."
+    assert any("spectrum was not estimated" in remark for remark in found.remarks) == beyond
+    assert ("The graph's spectrum was not estimated" in html.unescape(render_findings(found))) == beyond

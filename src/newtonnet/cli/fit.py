@@ -15,6 +15,7 @@ from newtonnet.estimator import NewtonNetClassifier, fold_pairs
 from newtonnet.files import write_whole
 from newtonnet.graphs import Graph
 from newtonnet.nn import ZOO, find_model
+from newtonnet.precomputed.propagate_blocks import MEMORY as BLOCK_MEMORY
 from newtonnet.report import render_findings
 from newtonnet.report.gather import gather
 
@@ -26,8 +27,8 @@ from .fit_progress import watch_steps
 from .fit_summary import outcome_of, print_summary
 from .held_out import Step, judge_models
 from .interruption import first_interrupt, told_once
-from .own_tables import Tables, check_labels, read_first
-from .precomputed_run import MEMORY, check_regime
+from .own_tables import Tables, check_labels, edges_on_disk, read_first
+from .precomputed_run import MEMORY, PRECOMPUTED, check_regime
 from .predictions import predictions_csv
 from .run_folder import PAGE, Run, check_folder, write_model, write_run
 
@@ -95,7 +96,7 @@ def fit(
         str,
         typer.Option(
             rich_help_panel=MODEL,
-            help="memory, or precomputed: one setting, on features filtered on disk, for graphs that do not fit.",
+            help="memory, or precomputed: one setting, features filtered and edges kept on disk, if memory is short.",
         ),
     ] = MEMORY,
     store: Annotated[
@@ -163,7 +164,7 @@ def fit(
         "random_state": seed,
     }
     find_model(model)
-    check_regime(regime, model, store=store, batch=None, unusual=False)
+    check_regime(regime, model, store=store)
     classifier = NewtonNetClassifier(
         model, settings=assignments(assign), transferable=transferable, regime=regime, store=store, **options
     )
@@ -179,6 +180,7 @@ def fit(
         weight_column=weight_column,
         text_encoding=text_encoding,
     )
+    disk = context.with_resource(edges_on_disk(store, room)) if regime == PRECOMPUTED else None
     with talk.status("reading the tables"):
         tables = read_first(
             nodes,
@@ -188,6 +190,7 @@ def fit(
             categorical=categorical or (),
             standardise=not no_standardise,
             text_encoding=text_encoding,
+            disk=disk,
         )
     tables = replace(tables, run=replace(tables.run, arguments=plain_arguments(context)))
     check_labels(tables.graph, nodes=nodes, column=label_column, metric=metric)
@@ -224,6 +227,7 @@ def fit(
             columns=tables.read_as,
             notes=tables.notes,
             remarks=[*_remarks(classifier, stopped=stopped), *judged.remarks],
+            max_memory=None if disk is None else room or BLOCK_MEMORY,
         )
         write_whole(out / PAGE, render_findings(findings))
         outcome = outcome_of(findings, classifier, stopped=stopped)

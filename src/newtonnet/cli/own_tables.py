@@ -1,13 +1,17 @@
 """A person's own tables: read for the first time, or again in the way that a run folder describes."""
 
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from newtonnet.datasets import Columns, column_names, read_tables
+from newtonnet.datasets import Columns, Reading, column_names, read_tables
 from newtonnet.graphs import Graph, check_trainable
+from newtonnet.precomputed import read_mapped
 
 from .run_folder import Run, TableFile, file_checksum, ids_checksum
 
@@ -24,6 +28,22 @@ class Tables:
     run: Run
 
 
+@dataclass(frozen=True)
+class OnDisk:
+    """Where the edges of a graph go that is not to be in memory, and the bytes that sorting them may take."""
+
+    folder: Path
+    max_memory: int | None
+
+
+@contextmanager
+def edges_on_disk(store: Path | None, max_memory: int | None) -> Iterator[OnDisk]:
+    """A folder that goes at the end, on the disk of the blocks where these have a folder."""
+    disk = None if store is None else next(place for place in store.absolute().parents if place.exists())
+    with tempfile.TemporaryDirectory(prefix="newtonnet-edges-", dir=disk) as name:
+        yield OnDisk(Path(name) / "adjacency", max_memory)
+
+
 def read_first(
     nodes: Path,
     edges: Path,
@@ -33,9 +53,10 @@ def read_first(
     categorical: Sequence[str],
     standardise: bool,
     text_encoding: str,
+    disk: OnDisk | None = None,
 ) -> Tables:
-    """Read tables to learn from; their encoding is learned from them."""
-    read = read_tables(
+    """Read tables to learn from; their encoding is learned from them, and edges stay on disk where there is one."""
+    read = _reader(disk)(
         nodes,
         edges,
         columns=columns,
@@ -61,6 +82,10 @@ def read_first(
     return Tables(read.graph, read.left_out, read.read_as, read.notes, run)
 
 
+def _reader(disk: OnDisk | None) -> Callable[..., Reading]:
+    return read_tables if disk is None else partial(read_mapped, folder=disk.folder, max_memory=disk.max_memory)
+
+
 def check_labels(graph: Graph, *, nodes: Path, column: str | None, metric: str) -> None:
     """Refuse labels that leave nothing to judge a model by."""
     counts = np.bincount(graph.labels[graph.labelled], minlength=graph.classes)
@@ -75,10 +100,10 @@ def check_labels(graph: Graph, *, nodes: Path, column: str | None, metric: str) 
         )
 
 
-def read_again(nodes: Path, edges: Path, run: Run) -> tuple[Graph, Sequence[str]]:
+def read_again(nodes: Path, edges: Path, run: Run, *, disk: OnDisk | None = None) -> tuple[Graph, Sequence[str]]:
     """Read tables of the same kind as those of a run, with notes; the column of labels may be missing."""
     there = column_names(nodes, text_encoding=run.text_encoding)
-    read = read_tables(
+    read = _reader(disk)(
         nodes,
         edges,
         columns=run.columns if run.columns.label in there else replace(run.columns, label=None),

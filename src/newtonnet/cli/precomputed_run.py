@@ -9,16 +9,27 @@ from newtonnet import training
 from newtonnet.datasets import Split
 from newtonnet.experiments import Setting
 from newtonnet.graphs import Graph
-from newtonnet.precomputed import Batching, Done, train_precomputed
+from newtonnet.precomputed import Batching, Done, precompute, train_precomputed
+from newtonnet.precomputed.distributed import train_on_ray
+from newtonnet.precomputed.run import make_filter
 from newtonnet.training import Record
 
 from .app import talk
+from .places import Place
 
 MEMORY, PRECOMPUTED = "memory", "precomputed"
 REGIMES = (MEMORY, PRECOMPUTED)
 
 
-def check_regime(regime: str, model: str, *, store: Path | None, batch: int | None, unusual: bool) -> None:
+def check_regime(
+    regime: str,
+    model: str,
+    *,
+    store: Path | None,
+    batch: int | None = None,
+    device: str = "cpu",
+    place: Place | None = None,
+) -> None:
     """Refuse what does not go together, before any work is done."""
     if regime not in REGIMES:
         raise ValueError(f"--regime is {' or '.join(REGIMES)}, got {regime!r}")
@@ -26,8 +37,12 @@ def check_regime(regime: str, model: str, *, store: Path | None, batch: int | No
         raise ValueError("--store and --batch belong to --regime precomputed")
     if regime == PRECOMPUTED and model != "newtonnet":
         raise ValueError(f"--regime precomputed trains newtonnet alone, got --model {model}")
-    if regime == PRECOMPUTED and unusual:
-        raise ValueError("--regime precomputed has no --checkpoint and runs on the cpu")
+    if regime == PRECOMPUTED and device != "cpu":
+        raise ValueError(f"--regime precomputed runs on the cpu, got --device {device}")
+    if regime == MEMORY and place is not None and (place.on != "local" or place.workers is not None):
+        raise ValueError("--on and --workers divide the batches of --regime precomputed; a search has them too")
+    if place is not None and place.on == "local" and place.workers is not None:
+        raise ValueError("--workers are those of a cluster; add --on ray, or take --threads")
 
 
 def run_precomputed(
@@ -40,6 +55,8 @@ def run_precomputed(
     seed: int,
     threads: int | None,
     max_memory: int | None,
+    checkpoint: Path | None,
+    place: Place,
 ) -> list[Record]:
     """Train one model for each split after the other, with a progress bar on standard error."""
     batching = Batching() if batch is None else Batching(batch=batch)
@@ -59,16 +76,35 @@ def run_precomputed(
             told = f"split {begun}/{len(splits)}, epoch {state.epoch}, best validation {state.validation:.3f}"
             bar.update(epochs, completed=(begun - 1) * state.max_epochs + state.epoch, told=told)
 
-        records, _ = train_precomputed(
-            graph,
-            splits,
-            replace(setting, config=replace(setting.config, seed=seed)),
-            store=folder,
-            batching=batching,
-            max_memory=max_memory,
-            threads=threads,
-            progress=show,
-            precomputing=show_blocks,
-        )
+        seeded = replace(setting, config=replace(setting.config, seed=seed))
+        if place.on == "ray":
+            degree = make_filter(seeded, graph).degree
+            precompute(graph, folder, degree=degree, max_memory=max_memory, threads=threads, progress=show_blocks)
+            bar.update(epochs, total=None, told=f"{place.count} workers on Ray")
+            records, _ = train_on_ray(
+                graph,
+                splits,
+                seeded,
+                store=folder,
+                workers=place.count,
+                address=place.address,
+                batching=batching,
+                max_memory=max_memory,
+                threads=threads or 1,
+                checkpoint=checkpoint,
+            )
+        else:
+            records, _ = train_precomputed(
+                graph,
+                splits,
+                seeded,
+                store=folder,
+                batching=batching,
+                max_memory=max_memory,
+                threads=threads,
+                checkpoint=checkpoint,
+                progress=show,
+                precomputing=show_blocks,
+            )
     talk.print(f"blocks: {folder}", style="dim")
     return records

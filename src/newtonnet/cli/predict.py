@@ -1,6 +1,7 @@
 """``newtonnet predict``: the classes of every node by a model that was fitted before."""
 
 from collections import Counter
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +17,8 @@ from newtonnet.report.quantities import percent, plural
 from newtonnet.report.words import metric_name
 
 from .app import app, print_json, talk
-from .own_tables import check_unchanged, read_again
+from .own_tables import OnDisk, check_unchanged, edges_on_disk, read_again
+from .precomputed_run import PRECOMPUTED
 from .predictions import predictions_csv
 from .run_folder import PREDICTIONS, Run, ids_checksum, read_run
 from .splits import check_writable
@@ -24,6 +26,7 @@ from .splits import check_writable
 
 @app.command()
 def predict(
+    context: typer.Context,
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder that newtonnet fit wrote.")],
     nodes: Annotated[
         Path | None, typer.Option(help="Table of nodes with the same columns; the one it was fitted on if not given.")
@@ -48,9 +51,10 @@ def predict(
     if not place.absolute().parent.parent.exists():
         raise ValueError(f"there is no folder {place.parent.parent}; make it, or name another place")
     own = check_unchanged(run) if nodes is None or edges is None else (nodes, edges)
-    graph, notes = read_again(*own, run)
     if nodes is not None:
         classifier.set_params(store=None)  # what is stored there belongs to the tables of the fit
+    disk = context.with_resource(_disk(classifier)) if classifier.regime == PRECOMPUTED else None
+    graph, notes = read_again(*own, run, disk=disk)
     _check_bound(classifier, graph, run)
     for note in notes if nodes is not None else ():
         talk.print(f"note: {note}", style="dim", markup=False, highlight=False, soft_wrap=True)
@@ -72,6 +76,11 @@ def predict(
         print(f"{metric_name(classifier.metric)} {percent(reached)} on {plural(known, 'labelled node')}{seen}")
     elif remark:
         print(remark)
+
+
+def _disk(classifier: NewtonNetClassifier) -> AbstractContextManager[OnDisk]:
+    store = None if classifier.store is None else Path(classifier.store)
+    return edges_on_disk(store, classifier.max_memory)
 
 
 def _score(metric: str, graph: Graph, probabilities: NDArray[np.float64]) -> tuple[float | None, str]:

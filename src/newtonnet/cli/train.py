@@ -18,6 +18,7 @@ from newtonnet.training import Record, Summary, summarise
 from .amounts import memory
 from .app import app, print_json, talk
 from .assignments import assignments
+from .places import ADDRESS, PLACES, Place
 from .precomputed_run import PRECOMPUTED, REGIMES, check_regime, run_precomputed
 from .splits import check_writable, run_splits
 
@@ -124,13 +125,26 @@ def train(
     batch: Annotated[
         int | None, typer.Option(rich_help_panel=LOOP, help="Nodes in a step of the precomputed regime; 65536.")
     ] = None,
+    on: Annotated[
+        str,
+        typer.Option(
+            rich_help_panel=LOOP,
+            help="With --regime precomputed: local, or ray, which divides every batch over workers.",
+        ),
+    ] = PLACES[0],
+    address: Annotated[str | None, typer.Option(rich_help_panel=LOOP, help=ADDRESS)] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(rich_help_panel=LOOP, help="With --on ray: how many workers; as many as this machine has cores."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
     """Train a model on a graph and report mean ± std over splits, the learned homophily and the learned filter.
 
     Example: newtonnet train csbm-heterophilous --splits 3 --gamma 1 1 1
     """
-    check_regime(regime, model, store=store, batch=batch, unusual=checkpoint is not None or device != "cpu")
+    place = Place(on, address, workers)
+    check_regime(regime, model, store=store, batch=batch, device=device, place=place)
     setting = find_setting(dataset, model, settings)
     if variant == "paper" and setting.config.variant == "code":
         if settings == "published":
@@ -168,7 +182,16 @@ def train(
     room = memory(max_memory)
     if regime == PRECOMPUTED:
         records = run_precomputed(
-            graph, setting, chosen, store=store, batch=batch, seed=seed, threads=threads, max_memory=room
+            graph,
+            setting,
+            chosen,
+            store=store,
+            batch=batch,
+            seed=seed,
+            threads=threads,
+            max_memory=room,
+            checkpoint=checkpoint,
+            place=place,
         )
     else:
         records = run_splits(

@@ -1,7 +1,8 @@
 """Tables from CSV and Parquet files, with a name for every row that a message may have to point at."""
 
 import difflib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
@@ -12,29 +13,32 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as paparquet
 
-from .csv_text import check_quotes, check_text, line_of_row, read_head
+from .csv_text import Head, check_quotes, check_text, line_of_row, read_head
 from .encoding import MISSING
 from .listing import listed
 
 
 @dataclass(frozen=True)
 class NamedTable:
-    """A table and what it is called in messages.
+    """A table, or some rows of it, and what it is called in messages.
 
     Attributes:
         table: the rows.
         name: of the table in messages.
         line: the line of the file where a row starts, None where it cannot be told; for CSV files only.
+        first: number of rows before these.
     """
 
     table: pa.Table
     name: str
     line: Callable[[int], int | None] | None = None
+    first: int = 0
 
     def row(self, index: int) -> str:
-        """Where row ``index`` stands: its line in a CSV file, else its number."""
-        line = None if self.line is None else self.line(index)
-        return f"row {index + 1} of {self.name}" if line is None else f"line {line} of {self.name}"
+        """Where row ``index`` of these stands: its line in a CSV file, else its number."""
+        place = self.first + index
+        line = None if self.line is None else self.line(place)
+        return f"row {place + 1} of {self.name}" if line is None else f"line {line} of {self.name}"
 
     def column(self, wanted: str | None, usual: str, position: int) -> str:
         """The column that was named, else the usual one, else the one in its place."""
@@ -79,14 +83,19 @@ def read_table(source: Any, what: str, *, text_encoding: str, texts: Collection[
     found = _in_memory(source, what)
     if found is None:
         path = Path(source)
-        found = _read_parquet(path) if _is_parquet(path) else _read_csv(path, text_encoding, texts)
+        found = _read_parquet(path) if is_parquet(path) else _read_csv(path, text_encoding, texts)
+    check_different(found)
+    if found.table.num_rows == 0 and what == "nodes":
+        raise ValueError(f"{found.name} has no rows; it needs one for each node")
+    return found
+
+
+def check_different(found: NamedTable) -> None:
+    """Refuse two columns of one name."""
     names = found.table.column_names
     doubled = next((column for column in names if names.count(column) > 1), None)
     if doubled is not None:
         raise ValueError(f"{found.name} has two columns {doubled!r}; rename one of them")
-    if found.table.num_rows == 0 and what == "nodes":
-        raise ValueError(f"{found.name} has no rows; it needs one for each node")
-    return found
 
 
 def read_header(source: Any, what: str, *, text_encoding: str) -> NamedTable:
@@ -95,7 +104,7 @@ def read_header(source: Any, what: str, *, text_encoding: str) -> NamedTable:
     if found is not None:
         return found
     path = Path(source)
-    if _is_parquet(path):
+    if is_parquet(path):
         return _read_parquet(path, rows=False)
     return NamedTable(_without_rows(read_head(path, text_encoding).columns), str(path))
 
@@ -122,7 +131,7 @@ def _from_pandas(frame: Any, what: str) -> pa.Table:
         raise ValueError(f"the {what} cannot be read: {_one_line(reason)}") from reason
 
 
-def _is_parquet(path: Path) -> bool:
+def is_parquet(path: Path) -> bool:
     """By its first bytes or its name; a file that is not there or empty is refused."""
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a CSV or Parquet file")
@@ -136,11 +145,18 @@ def _is_parquet(path: Path) -> bool:
 
 
 def _read_parquet(path: Path, *, rows: bool = True) -> NamedTable:
-    try:
+    with parquet_mistakes(path):
         table = paparquet.read_table(path) if rows else paparquet.read_schema(path).empty_table()
+    return NamedTable(table, str(path))
+
+
+@contextmanager
+def parquet_mistakes(path: Path) -> Iterator[None]:
+    """What pyarrow says about a Parquet file, as one clear line."""
+    try:
+        yield
     except (pa.ArrowException, OSError) as reason:
         raise ValueError(f"{path} is not a Parquet file ({_one_line(reason)})") from reason
-    return NamedTable(table, str(path))
 
 
 def _read_csv(path: Path, text_encoding: str, texts: Collection[str]) -> NamedTable:
@@ -149,6 +165,48 @@ def _read_csv(path: Path, text_encoding: str, texts: Collection[str]) -> NamedTa
     line = partial(line_of_row, path, text_encoding, head.delimiter)
     if head.alone:
         return NamedTable(_without_rows(head.columns), str(path), line)
+    with csv_mistakes(path, text_encoding, head) as note:
+        options = csv_options(head, text_encoding, dict.fromkeys(texts, pa.string()), note)
+        table = pacsv.read_csv(path, **options)
+    if any(pa.types.is_binary(field.type) for field in table.schema):  # what pyarrow makes of text it cannot decode
+        check_text(path, text_encoding)
+    return NamedTable(table, str(path), line)
+
+
+def csv_options(
+    head: Head,
+    text_encoding: str,
+    types: Mapping[str, pa.DataType],
+    note: Callable[[Any], str],
+    *,
+    columns: Sequence[str] = (),
+    block: int | None = None,
+) -> dict[str, Any]:
+    """How pyarrow is to read a CSV file.
+
+    Args:
+        head: of the file.
+        text_encoding: of the file.
+        types: of some columns; those of the others are inferred.
+        note: called with every row that has another number of fields than the header.
+        columns: those to read; all if none is named.
+        block: bytes that are read at once.
+    """
+    return {
+        # One thread: only then are broken rows numbered.
+        "read_options": pacsv.ReadOptions(encoding=text_encoding, use_threads=False, block_size=block),
+        "parse_options": pacsv.ParseOptions(
+            delimiter=head.delimiter, newlines_in_values=True, invalid_row_handler=note
+        ),
+        "convert_options": pacsv.ConvertOptions(
+            null_values=list(MISSING), column_types=dict(types), include_columns=list(columns) or None
+        ),
+    }
+
+
+@contextmanager
+def csv_mistakes(path: Path, text_encoding: str, head: Head) -> Iterator[Callable[[Any], str]]:
+    """What pyarrow says about a CSV file while it is read, as one clear line; gives what notes its broken rows."""
     broken: list[Any] = []
 
     def note(row: Any) -> str:
@@ -156,23 +214,13 @@ def _read_csv(path: Path, text_encoding: str, texts: Collection[str]) -> NamedTa
         return "error"
 
     try:
-        table = pacsv.read_csv(
-            path,
-            # One thread: only then are broken rows numbered.
-            read_options=pacsv.ReadOptions(encoding=text_encoding, use_threads=False),
-            parse_options=pacsv.ParseOptions(
-                delimiter=head.delimiter, newlines_in_values=True, invalid_row_handler=note
-            ),
-            convert_options=pacsv.ConvertOptions(
-                null_values=list(MISSING), column_types=dict.fromkeys(texts, pa.string())
-            ),
-        )
+        yield note
     except (pa.ArrowInvalid, UnicodeError) as reason:
         check_quotes(path, text_encoding, head.delimiter)
         if broken:
             row = broken[0]
             # pyarrow counts rows, the header being the first, and no blank lines.
-            where = None if row.number is None else line(row.number - 2)
+            where = None if row.number is None else line_of_row(path, text_encoding, head.delimiter, row.number - 2)
             raise ValueError(
                 f"{'a line' if where is None else f'line {where}'} of {path} has {row.actual_columns} fields, but the "
                 f"header has {row.expected_columns}: {_one_line(row.text)[:80]}"
@@ -180,9 +228,6 @@ def _read_csv(path: Path, text_encoding: str, texts: Collection[str]) -> NamedTa
         check_text(path, text_encoding)
         raise ValueError(f"{path} cannot be read: {_one_line(reason)}") from reason
     check_quotes(path, text_encoding, head.delimiter)
-    if any(pa.types.is_binary(field.type) for field in table.schema):  # what pyarrow makes of text it cannot decode
-        check_text(path, text_encoding)
-    return NamedTable(table, str(path), line)
 
 
 def _one_line(what: object) -> str:

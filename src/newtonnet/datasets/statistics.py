@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from newtonnet.graphs import Graph, Homophily, homophily
+from newtonnet.graphs import Graph, Homophily, homophily, isolated_nodes
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def describe(graph: Graph) -> Statistics:
         adjusted_pivot=agreement.chance,
         components=int(parts),
         largest=int(np.bincount(membership).max()),
-        isolated=int((np.bincount(graph.pairs.ravel(), minlength=graph.nodes) == 0).sum()),
+        isolated=isolated_nodes(graph),
         mean_degree=float(degree.mean()),
         largest_degree=int(degree.max()),
         degrees=_histogram(degree),

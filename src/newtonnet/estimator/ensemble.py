@@ -1,7 +1,7 @@
 """An average of trained members, as plain data: it is built for whatever graph it is asked about."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,7 @@ class Ensemble:
             store: for members of the precomputed regime, the folder with this graph's blocks, made where needed.
             max_memory: bytes for these blocks.
         """
-        unlabelled = replace(graph, labels=np.full(graph.nodes, -1, dtype=np.int64), class_names=self.class_names)
+        unlabelled = graph.relabelled(np.full(graph.nodes, -1, dtype=np.int64), self.class_names)
         total = np.zeros((graph.nodes, len(self.class_names)))
         for places in self._alike():
             mine = [self.members[place] for place in places]

@@ -62,8 +62,9 @@ def train_filter_first(
         for fold, record, state in zip(folds, records, states, strict=True):
             member = Member(MODEL, setting.options, loop.seed + fold.index, state, None, record, NONE)
             if member.sound:
-                held = predict_precomputed(state, setting, store=folder, nodes=np.sort(fold.validation))
-                members.append((replace(member, held=held), np.sort(fold.validation)))
+                nodes = np.sort(fold.validation)
+                held = predict_precomputed(state, setting, store=folder, nodes=nodes, max_memory=loop.max_memory)
+                members.append((replace(member, held=held), nodes))
     if not members:
         raise ValueError("every fold failed: its loss was not a number, or there was no time for an epoch")
     truth = graph.labels[np.concatenate([nodes for _, nodes in members])]

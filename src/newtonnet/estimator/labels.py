@@ -1,7 +1,6 @@
 """Labels as people have them: numbers, texts or truth values, with -1, None or NaN where the class is unknown."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ def read(graph: Any, y: ArrayLike | None = None) -> tuple[Graph, NDArray[Any]]:
     classes, codes = np.unique(values, return_inverse=True)
     labels = np.full(whole.nodes, -1, dtype=np.int64)
     labels[known] = codes
-    return replace(whole, labels=labels, class_names=tuple(str(c) for c in classes)), classes
+    return whole.relabelled(labels, tuple(str(c) for c in classes)), classes
 
 
 def own_classes(graph: Graph) -> NDArray[Any]:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -84,7 +84,7 @@ def cross_validate(
         began = time.monotonic()
         one = clone(estimator)
         own = None if progress is None else progress(number)
-        one.fit(replace(whole, labels=labels), stop=stop, progress=own)
+        one.fit(whole.relabelled(labels), stop=stop, progress=own)
         one.classes_ = classes
         shares = one.predict_proba(whole)[test]
         fitted.append(one)

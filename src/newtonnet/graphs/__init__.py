@@ -2,7 +2,8 @@
 
 from .builders import as_graph, from_edges, from_networkx, from_pyg, from_scipy
 from .density import Density, energy_density, spectral_density
-from .graph import Features, Graph, check_trainable, compact
+from .edge_blocks import components, edge_blocks, isolated_nodes, known_edges
+from .graph import Features, Graph, check_trainable, compact, trusted_graph
 from .homophily import Homophily, homophily
 from .operators import Operator, csr_tensor, normalise, normalised_operator, sparse_tensor
 from .propagate import chebyshev_moments, propagate
@@ -20,17 +21,22 @@ __all__ = [
     "chebyshev_moments",
     "check_trainable",
     "compact",
+    "components",
     "csr_tensor",
+    "edge_blocks",
     "energy_density",
     "from_edges",
     "from_networkx",
     "from_pyg",
     "from_scipy",
     "homophily",
+    "isolated_nodes",
+    "known_edges",
     "normalise",
     "normalised_operator",
     "propagate",
     "sparse_tensor",
     "spectral_density",
     "spectrum",
+    "trusted_graph",
 ]

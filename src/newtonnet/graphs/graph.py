@@ -1,6 +1,7 @@
 """The one data structure that everything above reads: features, adjacency and labels, checked at the door."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -8,6 +9,8 @@ from typing import TypeAlias
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+
+from .mapped_arrays import in_pieces
 
 Features: TypeAlias = NDArray[np.float32] | sp.csr_array
 
@@ -43,10 +46,8 @@ class Graph:
         n = self.features.shape[0]
         _check_adjacency(self.adjacency, n, directed=self.directed)
         _check_labels(self.labels, n, len(self.class_names))
-        if self.node_names and len(self.node_names) != n:
-            raise ValueError(f"expected {n} node names, one for each row of features, got {len(self.node_names)}")
-        for array in (*_arrays(self.features), *_arrays(self.adjacency), self.labels):
-            array.setflags(write=False)
+        _check_names(self.node_names, n)
+        _freeze(self)
 
     @property
     def nodes(self) -> int:
@@ -81,6 +82,11 @@ class Graph:
         return ends
 
     @cached_property
+    def weighted(self) -> bool:
+        """Whether any edge has another weight than 1."""
+        return any(bool((piece != 1).any()) for piece in in_pieces(self.adjacency.data))
+
+    @cached_property
     def checksum(self) -> str:
         """Short hash of everything that training can see: features, adjacency and labels."""
         return _hash(*_arrays(self.features), *_arrays(self.adjacency), self.labels)
@@ -90,11 +96,65 @@ class Graph:
         """Short hash of the edges and their weights, with the nodes in this order."""
         return _hash(*_arrays(self.adjacency))
 
+    def relabelled(self, labels: NDArray[np.int64], class_names: tuple[str, ...] | None = None) -> "Graph":
+        """The same graph with other labels; edges and features, which were checked already, are shared.
+
+        Args:
+            labels: int64, shape ``(n,)``, -1 where the class is unknown.
+            class_names: one name for each class; the same if not given.
+        """
+        names = self.class_names if class_names is None else class_names
+        _check_labels(labels, self.nodes, len(names))
+        kept = {name: value for name, value in vars(self).items() if name not in ("labelled", "checksum")}
+        return _assembled({**kept, "labels": labels, "class_names": names})
+
     def __repr__(self) -> str:
         return (
             f"Graph({self.name!r}, nodes={self.nodes}, edges={self.edges}, features={self.features.shape[1]}, "
             f"classes={self.classes}, labelled={len(self.labelled)})"
         )
+
+
+def trusted_graph(
+    features: Features,
+    adjacency: sp.csr_array,
+    labels: NDArray[np.int64],
+    *,
+    class_names: Sequence[str],
+    node_names: Sequence[str] = (),
+    name: str = "graph",
+) -> Graph:
+    """An undirected graph whose builder answers for the adjacency, which may be too large to be looked through.
+
+    Args:
+        features: as in :class:`Graph`, and checked as there.
+        adjacency: sorted, symmetric, without duplicates, self-loops or weights that are not above 0. Only its shape
+            and types are checked.
+        labels: as in :class:`Graph`, and checked as there.
+        class_names: one name for each class.
+        node_names: one name for each node, or none at all.
+        name: the graph's name.
+    """
+    _check_features(features)
+    n = features.shape[0]
+    _check_form(adjacency, n)
+    _check_labels(labels, n, len(class_names))
+    _check_names(node_names, n)
+    own = {"class_names": tuple(class_names), "node_names": tuple(node_names), "name": name, "directed": False}
+    return _assembled({"features": features, "adjacency": adjacency, "labels": labels, **own})
+
+
+def _assembled(fields: dict[str, object]) -> Graph:
+    """A graph of parts that were checked."""
+    graph = object.__new__(Graph)
+    vars(graph).update(fields)
+    _freeze(graph)
+    return graph
+
+
+def _freeze(graph: Graph) -> None:
+    for array in (*_arrays(graph.features), *_arrays(graph.adjacency), graph.labels):
+        array.setflags(write=False)
 
 
 def check_trainable(graph: Graph) -> None:
@@ -131,7 +191,8 @@ def _hash(*arrays: NDArray[np.generic]) -> str:
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(str((array.dtype.str, array.shape)).encode())
-        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        for piece in in_pieces(array):
+            digest.update(piece.reshape(-1).view(np.uint8).data)
     return digest.hexdigest()[:16]
 
 
@@ -158,12 +219,7 @@ def _check_adjacency(adjacency: sp.csr_array, n: int, *, directed: bool) -> None
     if not isinstance(adjacency, sp.csr_array):
         raise TypeError(f"adjacency must be a scipy csr_array, got {type(adjacency).__name__}")
     _check_indices(adjacency, "adjacency")
-    if adjacency.shape != (n, n):
-        raise ValueError(f"adjacency must have shape ({n}, {n}) to fit {n} rows of features, got {adjacency.shape}")
-    if adjacency.dtype != np.float32 or adjacency.indices.dtype != np.int32 or adjacency.indptr.dtype != np.int32:
-        raise TypeError(
-            f"adjacency must be float32 with int32 indices, got {adjacency.dtype}, {adjacency.indices.dtype}"
-        )
+    _check_form(adjacency, n)
     if not adjacency.has_canonical_format:
         raise ValueError("adjacency must have sorted indices without duplicates; build the graph with from_scipy")
     check_weights(adjacency.data)
@@ -173,6 +229,15 @@ def _check_adjacency(adjacency: sp.csr_array, n: int, *, directed: bool) -> None
         raise ValueError("adjacency must have no self-loops; build the graph with from_scipy, which drops them")
     if not directed and (adjacency != adjacency.T).nnz:
         raise ValueError("adjacency must be symmetric; build the graph with from_scipy, which symmetrises it")
+
+
+def _check_form(adjacency: sp.csr_array, n: int) -> None:
+    if adjacency.shape != (n, n):
+        raise ValueError(f"adjacency must have shape ({n}, {n}) to fit {n} rows of features, got {adjacency.shape}")
+    if adjacency.dtype != np.float32 or adjacency.indices.dtype != np.int32 or adjacency.indptr.dtype != np.int32:
+        raise TypeError(
+            f"adjacency must be float32 with int32 indices, got {adjacency.dtype}, {adjacency.indices.dtype}"
+        )
 
 
 def _check_indices(matrix: Features, name: str) -> None:
@@ -199,3 +264,8 @@ def _check_labels(labels: NDArray[np.int64], n: int, classes: int) -> None:
         raise ValueError(f"expected {n} labels, one for each row of features, got shape {labels.shape}")
     if n and (labels.min() < -1 or labels.max() >= classes):
         raise ValueError(f"labels must be -1 or 0..{classes - 1}, got {labels.min()}..{labels.max()}")
+
+
+def _check_names(names: Sequence[str], n: int) -> None:
+    if names and len(names) != n:
+        raise ValueError(f"expected {n} node names, one for each row of features, got {len(names)}")

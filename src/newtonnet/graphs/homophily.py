@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .edge_blocks import edge_blocks
 from .graph import Graph
 
 
@@ -53,22 +54,21 @@ def homophily(graph: Graph, labels: NDArray[np.int64] | None = None) -> Homophil
     y = graph.labels if labels is None else np.asarray(labels, dtype=np.int64)
     if y.shape != (graph.nodes,):
         raise ValueError(f"expected {graph.nodes} labels, got shape {y.shape}")
-    ends = graph.pairs
-    ends = ends[:, (y[ends] >= 0).all(axis=0)]
-    if ends.shape[1] == 0:
-        return Homophily(*(float("nan"),) * 5)
-    same = (y[ends[0]] == y[ends[1]]).astype(np.float64)
-    classes = max(graph.classes, int(y.max()) + 1)
-
-    degree = np.bincount(ends.ravel(), minlength=graph.nodes)
-    agreeing = np.bincount(ends.ravel(), weights=np.tile(same, 2), minlength=graph.nodes)
     known = y >= 0
+    degree, agreeing = np.zeros(graph.nodes, dtype=np.int64), np.zeros(graph.nodes)
+    for ends in edge_blocks(graph):
+        ends = ends[:, known[ends].all(axis=0)]
+        np.add.at(degree, ends, 1)
+        np.add.at(agreeing, ends[:, y[ends[0]] == y[ends[1]]], 1.0)
+    if not degree.any():
+        return Homophily(*(float("nan"),) * 5)
+    classes = max(graph.classes, int(y.max()) + 1)
     class_degree = np.bincount(y[known], weights=degree[known], minlength=classes)
     class_agreeing = np.bincount(y[known], weights=agreeing[known], minlength=classes)
     class_share = np.bincount(y[known], minlength=classes) / known.sum()
     class_ratio = np.divide(class_agreeing, class_degree, out=np.zeros(classes), where=class_degree > 0)
 
-    edge = float(same.mean())
+    edge = float(agreeing.sum() / degree.sum())
     chance = float(((class_degree / class_degree.sum()) ** 2).sum())
     return Homophily(
         edge=edge,

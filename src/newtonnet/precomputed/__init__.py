@@ -5,9 +5,11 @@ from .batches import Batching, Worker
 from .edge_files import parquet_edges
 from .generate import generate
 from .large_graph import LargeGraph, as_large, open_graph, write_graph
+from .mapped_tables import read_mapped
 from .model import FilterFirst
+from .prediction import predict_precomputed
 from .propagate_blocks import Done, precompute
-from .run import predict_precomputed, train_precomputed
+from .run import train_precomputed
 from .store import Store, open_store
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "parquet_edges",
     "precompute",
     "predict_precomputed",
+    "read_mapped",
     "train_precomputed",
     "write_adjacency",
     "write_graph",

@@ -56,12 +56,11 @@ class Adjacency:
 
 
 def adjacency_of(graph: Graph) -> Adjacency:
-    """The adjacency of a graph in memory; only the row pointers are copied."""
+    """The adjacency of a graph, in memory or mapped from files; only the row pointers are copied."""
     if graph.directed:
         raise ValueError(f"graph {graph.name!r} is directed; the precomputed regime needs symmetric edges")
     matrix = graph.adjacency
-    weights = None if bool((matrix.data == 1).all()) else matrix.data
-    return _checked(matrix.indptr.astype(np.int64), matrix.indices, weights)
+    return _checked(matrix.indptr.astype(np.int64), matrix.indices, matrix.data if graph.weighted else None)
 
 
 def open_adjacency(folder: str | Path) -> Adjacency:

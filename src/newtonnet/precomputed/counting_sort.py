@@ -14,6 +14,9 @@ from .disk import reserve
 Piece = NDArray[np.integer[Any]] | tuple[NDArray[np.integer[Any]], NDArray[np.floating[Any]]]
 """Some edges: node numbers ``(2, m)``, or these and the edges' weights ``(m,)``."""
 
+LEAST, MOST = 1 << 16, 1 << 20
+"""Edges that are put into parts at once: as many as are sorted at once, within these."""
+
 
 def sort_edges(place: Path, pieces: Iterable[Piece], *, nodes: int, entries: int) -> bool:
     """Write ``rows.i64``, ``columns.i32`` and, where a weight is not 1, ``weights.f32``; whether there are weights.
@@ -23,7 +26,7 @@ def sort_edges(place: Path, pieces: Iterable[Piece], *, nodes: int, entries: int
     """
     degrees, weighted = _note(place / "noted", pieces, nodes)
     bounds, kind = _cut(degrees, entries), _kind(weighted)
-    _scatter(place / "noted", place / "parts", degrees, bounds, kind)
+    _scatter(place / "noted", place / "parts", degrees, bounds, kind, step=min(max(entries // 2, LEAST), MOST))
     (place / "noted").unlink()
     _sort(place, degrees, bounds, kind)
     (place / "parts").unlink()
@@ -83,13 +86,18 @@ def _cut(degrees: NDArray[np.int64], entries: int) -> NDArray[np.int64]:
 
 
 def _scatter(
-    noted: Path, parts: Path, degrees: NDArray[np.int64], bounds: NDArray[np.int64], kind: np.dtype[np.void]
+    noted: Path,
+    parts: Path,
+    degrees: NDArray[np.int64],
+    bounds: NDArray[np.int64],
+    kind: np.dtype[np.void],
+    *,
+    step: int,
 ) -> None:
-    """Put both directions of every edge into the part of the file that belongs to its row."""
+    """Put both directions of every edge into the part of the file that belongs to its row, ``step`` edges at once."""
     sizes = np.add.reduceat(degrees, bounds[:-1])
     reserve({parts: int(sizes.sum()) * kind.itemsize})
     cursor = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    step = 1 << 20
     with noted.open("rb") as source, parts.open("r+b") as target:
         while len(edges := np.fromfile(source, dtype=_kind(True), count=step)):
             both = np.empty(2 * len(edges), dtype=kind)

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from newtonnet.graphs.mapped_arrays import read_rows as read_rows
+
 CHUNK = 1 << 22
 """Bytes that are read, written or hashed at once."""
 
@@ -89,17 +91,6 @@ def read_array(path: Path, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
     if expected == 0:
         return np.zeros(shape, dtype)
     return np.memmap(path, dtype=dtype, mode="r", shape=shape)
-
-
-def read_rows(array: NDArray[Any], rows: slice) -> NDArray[Any]:
-    """A copy of some rows of a whole array; from a file by plain reading, so that nothing of it stays mapped."""
-    if not isinstance(array, np.memmap):
-        return np.array(array[rows])
-    width = int(np.prod(array.shape[1:], dtype=np.int64))
-    count = max(rows.stop - rows.start, 0)
-    offset = rows.start * width * array.itemsize
-    flat = np.fromfile(str(array.filename), array.dtype, count * width, offset=offset)
-    return flat.reshape(count, *array.shape[1:])
 
 
 def take_rows(array: NDArray[Any], places: NDArray[np.int64], out: NDArray[Any], *, window: int) -> None:

@@ -1,40 +1,42 @@
-"""Several workers on a Ray cluster that train one model together: each reads its share of every batch.
+"""Several workers on a Ray cluster that train one model together, by Ray Train: each reads its share of every batch."""
 
-Workers are plain actors that form a gloo group of torch.distributed. Ray Train would do the same and ask for more
-packages (pandas, tensorboardX) for checkpoints and reports that are not needed here.
-"""
-
-import logging
-import os
-import socket
+import shutil
+import tempfile
+import time
 from collections.abc import Sequence
-from contextlib import closing
-from datetime import timedelta
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import torch
 import torch.distributed as dist
+from numpy.typing import NDArray
 from torch import Tensor
 
+from newtonnet.cluster import connected, last_line
 from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
 from newtonnet.kernels import use_threads
 from newtonnet.polynomials import Filter
 from newtonnet.training import Record, Setting
+from newtonnet.training.checkpoint import load_checkpoint, save_checkpoint
 
 from .batches import Batching, Worker
+from .keeping import SECONDS, State
 from .large_graph import LargeGraph, as_large, open_graph
-from .run import check_run, make_filter, train_split
+from .run import check_run, make_filter, run_fingerprint, train_splits
 from .store import Identity, check_identity, open_store
-from .training import State
 
-WAIT = timedelta(minutes=10)
-"""How long a worker waits for the others in one exchange."""
-PLACED = 60
-"""Seconds in which a cluster must find room for all workers."""
-USAGE = "RAY_USAGE_STATS_ENABLED"
-"""Ray reports no usage while this is 0."""
+WAIT = 600
+"""Seconds that a worker waits for the others in one exchange."""
+RESTARTS = 3
+"""How often training goes on from what was kept when workers are lost."""
+FILE = "training.safetensors"
+"""What a checkpoint of Ray Train holds."""
+Answer = tuple[list[Record], list[dict[str, NDArray[Any]]]]
+"""Records and states; Ray Train takes no tensors back."""
 
 
 def train_on_ray(
@@ -48,6 +50,8 @@ def train_on_ray(
     batching: Batching | None = None,
     max_memory: int | None = None,
     threads: int = 1,
+    checkpoint: str | Path | None = None,
+    checkpoint_seconds: float = SECONDS,
 ) -> tuple[list[Record], list[State]]:
     """Train as :func:`train_precomputed` does, with every batch divided over workers; the result is the same.
 
@@ -66,25 +70,58 @@ def train_on_ray(
         batching: how training goes through the nodes; ``batch`` counts over all workers.
         max_memory: bytes of blocks that a worker may map at once; 1 GB if not given.
         threads: of each worker, and the cores that Ray keeps for it.
+        checkpoint: a folder that all nodes see, where Ray Train keeps the training's state; the same call goes on from
+            it, and so does training itself where a worker or a node is lost. Nothing is kept if it is not given, and a
+            lost worker ends the call.
+        checkpoint_seconds: time between two saves, which wait for the end of an epoch.
     """
     if workers < 1 or threads < 1:
         raise ValueError(f"at least 1 worker of 1 thread is needed, got {workers} of {threads}")
     check_run(graph, splits, setting)
-    filter = make_filter(setting, graph)
+    filter, batching = make_filter(setting, graph), batching or Batching()
     large = as_large(graph)
     _check_blocks(large, store, filter)
-    ray = _import_ray()
-    own = not ray.is_initialized()
-    if own:
-        _connect(ray, address, workers * threads)
-    try:
-        # An open graph would travel with its files' contents, so its folder does.
-        told: Any = large.folder.absolute() if large.folder is not None else graph
-        job = (ray.put(told), Path(store).absolute(), list(splits), setting, filter, batching or Batching(), max_memory)
-        return _together(ray, job, workers, threads)
-    finally:
-        if own:
-            ray.shutdown()
+    belongs = run_fingerprint(large, splits, setting, filter, batching)
+    with ExitStack() as stack:
+        ray = stack.enter_context(connected(address, cores=workers * threads))
+        folder = stack.enter_context(tempfile.TemporaryDirectory()) if checkpoint is None else checkpoint
+        job = _Job(
+            # An open graph would travel with its files' contents, so its folder does.
+            ray.put(large.folder.absolute() if large.folder is not None else graph),
+            Path(store).absolute(),
+            list(splits),
+            setting,
+            filter,
+            batching,
+            max_memory,
+            threads,
+            belongs,
+            None if checkpoint is None else checkpoint_seconds,
+        )
+        answer = _train(ray, job, workers, Path(folder).absolute())
+        shutil.rmtree(Path(folder) / _name(job), ignore_errors=True)
+        return answer
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What every worker is told."""
+
+    graph: Any
+    store: Path
+    splits: list[Split]
+    setting: Setting
+    filter: Filter
+    batching: Batching
+    max_memory: int | None
+    threads: int
+    belongs: str
+    seconds: float | None
+
+
+def _name(job: _Job) -> str:
+    """Of the folder where Ray Train keeps the job's state: the same for the same call."""
+    return job.belongs[:16]
 
 
 def _check_blocks(graph: LargeGraph, store: str | Path, filter: Filter) -> None:
@@ -96,105 +133,89 @@ def _check_blocks(graph: LargeGraph, store: str | Path, filter: Filter) -> None:
         raise ValueError(f"{blocks.folder} is not finished; precompute it first")
 
 
-def _import_ray() -> ModuleType:
+def _train(ray: ModuleType, job: _Job, workers: int, folder: Path) -> tuple[list[Record], list[State]]:
+    """Hand the job to Ray Train and take the first worker's answer."""
     try:
-        import ray
+        from ray import train
+        from ray.train.torch import TorchConfig, TorchTrainer
     except ImportError as error:
-        raise ValueError(f"several workers need Ray ({error}); pip install 'newtonnet[cluster]'") from None
-    module: ModuleType = ray
-    return module
-
-
-def _connect(ray: ModuleType, address: str | None, cores: int) -> None:
-    options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
-    before = os.environ.get(USAGE)
-    os.environ[USAGE] = "0"
+        raise ValueError(f"several workers need Ray Train ({error}); pip install 'newtonnet[cluster]'") from None
+    trainer = TorchTrainer(
+        _work,
+        train_loop_config={"job": job},
+        torch_config=TorchConfig(backend="gloo", timeout_s=WAIT),
+        scaling_config=train.ScalingConfig(num_workers=workers, resources_per_worker={"CPU": job.threads}),
+        run_config=train.RunConfig(
+            name=_name(job),
+            storage_path=str(folder),
+            failure_config=train.FailureConfig(max_failures=0 if job.seconds is None else RESTARTS),
+            checkpoint_config=train.CheckpointConfig(num_to_keep=1),
+        ),
+    )
     try:
-        if address is None:
-            ray.init("local", num_cpus=cores, include_dashboard=False, **options)
-        else:
-            ray.init(address, **options)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        raise ConnectionError(f"cannot connect to Ray ({address or 'one of its own'}): {error}") from error
-    finally:
-        if before is None:
-            del os.environ[USAGE]
-        else:
-            os.environ[USAGE] = before
+        answer: Answer = trainer.fit().return_value
+    except (ray.exceptions.RayError, train.TrainingFailedError) as error:
+        failures = getattr(error, "worker_failures", None) or {0: error}
+        raise ChildProcessError(f"a worker failed: {last_line(next(iter(failures.values())))}") from error
+    records, states = answer
+    return records, [{name: torch.tensor(array) for name, array in state.items()} for state in states]
 
 
-def _together(ray: ModuleType, job: tuple[Any, ...], workers: int, threads: int) -> tuple[list[Record], list[State]]:
-    """Place all workers or none, let them meet at the first one's address, and take the first one's answer."""
-    group = ray.util.placement_group([{"CPU": threads}] * workers, strategy="PACK")
-    members: list[Any] = []
-    try:
-        if not group.wait(PLACED):
-            raise OSError(f"the cluster has no room for {workers} workers of {threads} cores each")
-        place = ray.util.scheduling_strategies.PlacementGroupSchedulingStrategy(group)
-        actor = ray.remote(num_cpus=threads, scheduling_strategy=place)(_Member)
-        members += [actor.remote(rank, workers, threads) for rank in range(workers)]
-        meeting = ray.get(members[0].meeting.remote())
-        answers = ray.get([member.train.remote(meeting, *job) for member in members])
-    except ray.exceptions.RayError as error:
-        cause = getattr(error, "cause", None) or error
-        last = (str(cause).strip().splitlines() or [type(cause).__name__])[-1]
-        raise ChildProcessError(f"a worker failed: {last}") from error
-    finally:
-        for member in members:
-            ray.kill(member)
-        ray.util.remove_placement_group(group)
-    result: tuple[list[Record], list[State]] = answers[0]
-    return result
+def _work(told: dict[str, Any]) -> Answer:
+    """What a worker does, in the gloo group that Ray Train has made: every split in turn, together with the others."""
+    import ray
+    from ray import train
+
+    job: _Job = told["job"]
+    context = train.get_context()
+    rank, size = context.get_world_rank(), context.get_world_size()
+    graph = ray.get(job.graph)
+    with use_threads(job.threads):
+        records, states = train_splits(
+            open_graph(graph) if isinstance(graph, Path) else as_large(graph),
+            open_store(job.store),
+            job.splits,
+            job.setting,
+            filter=job.filter,
+            batching=job.batching,
+            max_memory=job.max_memory,
+            worker=Worker(rank, size, _add),
+            keeper=None if job.seconds is None else _TrainKeeper(train, rank, job.belongs, job.seconds),
+        )
+    return records, [{name: tensor.numpy() for name, tensor in state.items()} for state in states]
 
 
-class _Member:
-    """One worker's process."""
+@dataclass
+class _TrainKeeper:
+    """Keeps a training where Ray Train keeps its checkpoints; the first worker writes."""
 
-    def __init__(self, rank: int, size: int, threads: int) -> None:
-        self.rank, self.size, self.threads = rank, size, threads
+    train: ModuleType
+    rank: int
+    belongs: str
+    seconds: float
+    saved: float = field(default_factory=time.monotonic)
 
-    def meeting(self) -> str:
-        """An address on this worker's machine that is free now."""
-        import ray
+    def load(self) -> State | None:
+        """What Ray Train hands to a worker that starts anew."""
+        found = self.train.get_checkpoint()
+        if found is None:
+            return None
+        with found.as_directory() as folder:
+            return load_checkpoint(Path(folder) / FILE, fingerprint=self.belongs)
 
-        host = ray.util.get_node_ip_address()
-        with closing(socket.socket()) as free:
-            free.bind((host, 0))
-            return f"tcp://{host}:{free.getsockname()[1]}"
+    def due(self) -> bool:
+        """Now and then."""
+        return time.monotonic() - self.saved > self.seconds
 
-    def train(
-        self,
-        meeting: str,
-        graph: Graph | LargeGraph | Path,
-        store: Path,
-        splits: list[Split],
-        setting: Setting,
-        filter: Filter,
-        batching: Batching,
-        max_memory: int | None,
-    ) -> tuple[list[Record], list[State]]:
-        """Every split in turn, together with the others."""
-        dist.init_process_group("gloo", init_method=meeting, rank=self.rank, world_size=self.size, timeout=WAIT)
-        try:
-            with use_threads(self.threads):
-                large = open_graph(graph) if isinstance(graph, Path) else as_large(graph)
-                blocks = open_store(store)
-                pairs = [
-                    train_split(
-                        large,
-                        blocks,
-                        split,
-                        setting,
-                        filter=filter,
-                        batching=batching,
-                        max_memory=max_memory,
-                        worker=Worker(self.rank, self.size, _add),
-                    )
-                    for split in splits
-                ]
-        finally:
-            dist.destroy_process_group()
-        return [record for record, _ in pairs], [state for _, state in pairs]
+    def save(self, tensors: State) -> None:
+        """Every worker reports; Ray Train waits for all of them."""
+        with tempfile.TemporaryDirectory() as folder:
+            kept = None
+            if self.rank == 0:
+                save_checkpoint(Path(folder) / FILE, tensors, fingerprint=self.belongs)
+                kept = self.train.Checkpoint.from_directory(folder)
+            self.train.report({}, checkpoint=kept)
+        self.saved = time.monotonic()
 
 
 def _add(numbers: Tensor) -> None:

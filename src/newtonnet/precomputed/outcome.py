@@ -4,19 +4,50 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from newtonnet.datasets import Split, describe_split
 from newtonnet.training import NUMERICS, Config, Outcome, Record
 from newtonnet.training.outcome import sample_filter
 
+from .keeping import State
 from .large_graph import LargeGraph
 from .model import FilterFirst
-from .training import Trained
 
 MODEL = "newtonnet-precomputed"
 """The model's name in records."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """What a training ended with.
+
+    Attributes:
+        state: parameters at the best validation epoch.
+        failed: the loss, or a prediction, was not a number in the last epoch.
+        epochs: how many were begun.
+        best_epoch: the first with the best validation score; 0 for none.
+        scores: on train, validation and test nodes, at that epoch.
+        accuracy: on the test nodes.
+        homophily: learned h on the sample of edges, at that epoch.
+        largest: largest magnitude of a raw filter value at any step.
+        losses: mean loss of every epoch.
+        curve: epoch, loss, validation score and homophily of the epochs that are kept.
+        seconds: wall time.
+    """
+
+    state: State
+    failed: bool
+    epochs: int
+    best_epoch: int
+    scores: tuple[float, float, float]
+    accuracy: float
+    homophily: float
+    largest: float
+    losses: tuple[float, ...]
+    curve: tuple[tuple[float, ...], ...]
+    seconds: float
 
 
 def make_record(
@@ -61,7 +92,7 @@ def make_record(
         "homophily": [round(h, 6) for h in homophily],
     }
     return Record(
-        id=_identify(graph, split, config, options),
+        id=identify(graph, split, config, options),
         dataset=graph.name,
         checksum=graph.checksum,
         model=MODEL,
@@ -73,7 +104,7 @@ def make_record(
     )
 
 
-def _identify(graph: LargeGraph, split: Split, config: Config, options: Mapping[str, Any]) -> str:
+def identify(graph: LargeGraph, split: Split, config: Config, options: Mapping[str, Any]) -> str:
     """Hash of everything that decides a run's result; how many workers share a batch does not."""
     decisive = {key: value for key, value in asdict(config).items() if key != "history_interval"}
     parts = [NUMERICS, MODEL, dict(options), decisive, graph.checksum, split.checksum]

@@ -1,15 +1,13 @@
-"""The regime from one end to the other: a graph and splits in, records and states out, and probabilities from these."""
+"""The regime from one end to the other: a graph and splits in, records and states out."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
@@ -20,13 +18,13 @@ from newtonnet.polynomials import Filter, newton_filter
 from newtonnet.training import Progress, Record, Setting
 
 from .batches import RESIDENT, Batching, Rows, Worker
-from .evaluation import sequential_logits
+from .keeping import SECONDS, Beside, FileKeeper, Keeper, Progressed, State, fingerprint, unpack
 from .large_graph import LargeGraph, as_large
 from .model import FilterFirst
-from .outcome import make_record
+from .outcome import identify, make_record
 from .propagate_blocks import Done, precompute
-from .store import Store, open_store
-from .training import State, train
+from .store import Store
+from .training import train
 
 PARTS = ("train", "validation", "test")
 
@@ -40,6 +38,8 @@ def train_precomputed(
     batching: Batching | None = None,
     max_memory: int | None = None,
     threads: int | None = None,
+    checkpoint: str | Path | None = None,
+    checkpoint_seconds: float = SECONDS,
     stop: Callable[[], bool] | None = None,
     progress: Callable[[Progress], None] | None = None,
     precomputing: Callable[[Done], None] | None = None,
@@ -55,6 +55,9 @@ def train_precomputed(
         batching: how training goes through the nodes.
         max_memory: bytes for blocks, both when they are made (2 GB if not given) and when they are read (1 GB).
         threads: torch's number if not given.
+        checkpoint: a file to save the training's state to now and then and on an interruption, and to resume from where
+            it exists; it is removed at the end. A resumed training ends with the same bits.
+        checkpoint_seconds: time between two saves, which wait for the end of an epoch.
         stop: asked before every epoch; where it says True, training ends there as if the epochs were used up. Splits
             that had not begun fail.
         progress: called after every epoch.
@@ -70,26 +73,68 @@ def train_precomputed(
     blocks = precompute(
         graph, store, degree=filter.degree, max_memory=max_memory, threads=threads, progress=precomputing
     )
-    records, states = [], []
-    with nullcontext() if threads is None else use_threads(threads):
-        for split in splits:
-            record, state = train_split(
-                graph,
-                blocks,
-                split,
-                setting,
-                filter=filter,
-                batching=batching,
-                max_memory=max_memory,
-                stop=stop,
-                progress=progress,
-            )
-            records.append(record)
-            states.append(state)
-    return records, states
+    with ExitStack() as stack:
+        if threads is not None:
+            stack.enter_context(use_threads(threads))
+        keeper = None
+        if checkpoint is not None:
+            belongs = run_fingerprint(graph, splits, setting, filter, batching)
+            keeper = stack.enter_context(FileKeeper(Path(checkpoint), belongs, checkpoint_seconds).watching())
+        return train_splits(
+            graph,
+            blocks,
+            splits,
+            setting,
+            filter=filter,
+            batching=batching,
+            max_memory=max_memory,
+            keeper=keeper,
+            stop=stop,
+            progress=progress,
+        )
 
 
-def train_split(
+def train_splits(
+    graph: LargeGraph,
+    store: Store,
+    splits: Sequence[Split],
+    setting: Setting,
+    *,
+    filter: Filter,
+    batching: Batching,
+    max_memory: int | None = None,
+    worker: Worker | None = None,
+    keeper: Keeper | None = None,
+    stop: Callable[[], bool] | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> tuple[list[Record], list[State]]:
+    """Records and states of all splits, from a complete store; every one of several workers calls it alike.
+
+    What the keeper holds is not trained again.
+    """
+    kept = None if keeper is None else keeper.load()
+    known = Progressed() if kept is None else unpack(kept)
+    for split in splits[len(known.finished) :]:
+        finished = Progressed(known.finished)
+        pair = _train_split(
+            graph,
+            store,
+            split,
+            setting,
+            filter=filter,
+            batching=batching,
+            max_memory=max_memory,
+            worker=worker,
+            begun=known.begun,
+            keeper=None if keeper is None else Beside(keeper, finished),
+            stop=stop,
+            progress=progress,
+        )
+        known = Progressed((*known.finished, pair))
+    return [record for record, _ in known.finished], [state for _, state in known.finished]
+
+
+def _train_split(
     graph: LargeGraph,
     store: Store,
     split: Split,
@@ -97,12 +142,9 @@ def train_split(
     *,
     filter: Filter,
     batching: Batching,
-    max_memory: int | None = None,
-    worker: Worker | None = None,
-    stop: Callable[[], bool] | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    max_memory: int | None,
+    **loop: Any,
 ) -> tuple[Record, State]:
-    """One split's record and state, from a complete store; every one of several workers calls it alike."""
     config = replace(setting.config, seed=setting.config.seed + split.index)
     options: Options = setting.options
     model = FilterFirst(
@@ -114,60 +156,28 @@ def train_split(
         dropout=options.dropout,
     )
     rows = Rows(store, filter.degree, resident=RESIDENT if max_memory is None else max_memory)
-    trained = train(model, graph, rows, split, config, batching=batching, worker=worker, stop=stop, progress=progress)
-    kept = {name: value for name, value in asdict(options).items() if name in _KEPT}
-    told = {"regime": "precomputed", **kept, "degree": filter.degree, **asdict(batching)}
+    trained = train(model, graph, rows, split, config, batching=batching, **loop)
+    told = _told(setting, filter, batching)
     return make_record(trained, model, graph, split, config, options=told), trained.state
 
 
+def run_fingerprint(
+    graph: LargeGraph, splits: Sequence[Split], setting: Setting, filter: Filter, batching: Batching
+) -> str:
+    """Of everything that decides what a training of these splits ends with."""
+    config, told = setting.config, _told(setting, filter, batching)
+    return fingerprint(
+        [identify(graph, split, replace(config, seed=config.seed + split.index), told) for split in splits]
+    )
+
+
+def _told(setting: Setting, filter: Filter, batching: Batching) -> dict[str, Any]:
+    """What a record says of the options."""
+    kept = {name: value for name, value in asdict(setting.options).items() if name in _KEPT}
+    return {"regime": "precomputed", **kept, "degree": filter.degree, **asdict(batching)}
+
+
 _KEPT = ("hidden", "dropout", "degree", "points", "nonnegative")
-
-
-def predict_precomputed(
-    state: Mapping[str, Tensor],
-    setting: Setting,
-    *,
-    store: str | Path | Store,
-    graph: Graph | None = None,
-    nodes: NDArray[np.int64] | None = None,
-    batch: int = 65536,
-    max_memory: int | None = None,
-) -> NDArray[np.float32]:
-    """Probabilities of all classes from a trained state and the blocks.
-
-    Args:
-        state: of a training with this setting.
-        setting: the one it was trained with.
-        store: the complete blocks of a graph with the same features.
-        graph: only needed where the points follow the graph's density.
-        nodes: for which nodes, ascending; all if not given.
-        batch: nodes that are worked on at once.
-        max_memory: bytes of blocks that may be mapped at once; 1 GB if not given.
-
-    Returns:
-        Shape ``(n, C)``, or one row for each of the nodes.
-    """
-    blocks = store if isinstance(store, Store) else open_store(store)
-    filter = make_filter(setting, graph)
-    if not blocks.complete or blocks.identity.degree < filter.degree:
-        have = f"degree {blocks.identity.degree}" if blocks.complete else "parts that are missing"
-        raise ValueError(f"{blocks.folder} has {have}, but a filter of degree {filter.degree} needs all; precompute it")
-    features, classes = state["weight1"].shape[0], next(reversed(_biases(state))).shape[1]
-    if features != blocks.identity.features:
-        raise ValueError(f"the model knows {features} features, {blocks.folder} has {blocks.identity.features}")
-    options: Options = setting.options
-    model = FilterFirst(filter, features=features, classes=classes, seed=0, hidden=options.hidden)
-    model.load_state_dict(dict(state))
-    rows = Rows(blocks, filter.degree, resident=RESIDENT if max_memory is None else max_memory)
-    wanted = np.arange(blocks.identity.nodes) if nodes is None else nodes
-    out = np.empty((len(wanted), classes), dtype=np.float32)
-    for place, logits in sequential_logits(model, rows, wanted, batch=batch, worker=Worker()):
-        out[place] = torch.softmax(logits, dim=1).numpy()
-    return out
-
-
-def _biases(state: Mapping[str, Tensor]) -> list[Tensor]:
-    return [state[name] for name in ("bias1", "bias2") if name in state]
 
 
 def make_filter(setting: Setting, graph: Graph | LargeGraph | None) -> Filter:

@@ -1,8 +1,7 @@
 """The loop of the precomputed regime: steps over batches of nodes, the penalty in each, an evaluation at the end."""
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
@@ -17,42 +16,13 @@ from newtonnet.training.shape import band_pull, penalise
 
 from .batches import Batching, EdgeSample, Rows, Worker, epoch_batches, sample_edges
 from .evaluation import Score, estimate_homophily, known_classes, score
+from .keeping import Beside, State
 from .large_graph import LargeGraph
 from .model import FilterFirst
+from .outcome import Trained
 
-State = dict[str, Tensor]
-"""A model's parameters by name."""
-
-
-@dataclass(frozen=True, eq=False)
-class Trained:
-    """What a training ended with.
-
-    Attributes:
-        state: parameters at the best validation epoch.
-        failed: the loss, or a prediction, was not a number in the last epoch.
-        epochs: how many were begun.
-        best_epoch: the first with the best validation score; 0 for none.
-        scores: on train, validation and test nodes, at that epoch.
-        accuracy: on the test nodes.
-        homophily: learned h on the sample of edges, at that epoch.
-        largest: largest magnitude of a raw filter value at any step.
-        losses: mean loss of every epoch.
-        curve: epoch, loss, validation score and homophily of the epochs that are kept.
-        seconds: wall time.
-    """
-
-    state: State
-    failed: bool
-    epochs: int
-    best_epoch: int
-    scores: tuple[float, float, float]
-    accuracy: float
-    homophily: float
-    largest: float
-    losses: tuple[float, ...]
-    curve: tuple[tuple[float, ...], ...]
-    seconds: float
+NUMBERS = ("epoch", "failed", "best", "best_epoch", "largest", "homophily", "pivot")
+"""Of a training half done, beside its parameters and curves."""
 
 
 def train(
@@ -64,6 +34,8 @@ def train(
     *,
     batching: Batching,
     worker: Worker | None = None,
+    begun: State | None = None,
+    keeper: Beside | None = None,
     stop: Callable[[], bool] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Trained:
@@ -71,15 +43,19 @@ def train(
 
     Every worker calls this with the same arguments but its own ``worker``; all of them end with the same result. The
     loss of a step is the mean cross entropy over the whole batch plus the penalty, whoever computes which part of it.
-    ``stop`` is asked before every epoch.
+    ``stop`` is asked before every epoch. A training that goes on from what its keeper was given (``begun``) ends with
+    the same bits as one that was not interrupted.
     """
-    begun = time.monotonic()
     run = _Run(model, graph, rows, split, config, batching, Worker() if worker is None else worker)
+    if begun is not None:
+        run.restore(begun)
     while not run.finished and not (stop is not None and run.agree(stop())):
         run.step()
         if progress is not None:
             progress(Progress(run.epoch, config.max_epochs, int(not run.finished), run.best))
-    return run.result(begun)
+        if keeper is not None and run.agree(keeper.due()):
+            keeper.save(run.tensors())
+    return run.result()
 
 
 class _Run:
@@ -108,6 +84,7 @@ class _Run:
         self.largest = 0.0
         self.losses: list[float] = []
         self.curve: list[tuple[float, ...]] = []
+        self.began = time.monotonic()
 
     @property
     def finished(self) -> bool:
@@ -200,7 +177,44 @@ class _Run:
         metric, batch = self.config.metric, self.batching.batch
         return score(self.model, self.graph, self.rows, nodes, metric=metric, batch=batch, worker=self.worker)
 
-    def result(self, begun: float) -> Trained:
+    def tensors(self) -> State:
+        """Everything that a resumed training needs."""
+        numbers = [self.adam.steps, self.seconds, *(float(getattr(self, name)) for name in NUMBERS)]
+        kept: dict[str, Mapping[str, Tensor]] = {
+            "model": dict(self.model.named_parameters()),
+            "first": self.adam.first,
+            "second": self.adam.second,
+            "best": self.state,
+        }
+        return {
+            "numbers": torch.tensor(numbers, dtype=torch.float64),
+            "losses": torch.tensor(self.losses, dtype=torch.float64),
+            "curve": torch.tensor(self.curve, dtype=torch.float64),
+            **{f"{part}.{name}": tensor for part, tensors in kept.items() for name, tensor in tensors.items()},
+        }
+
+    def restore(self, tensors: State) -> None:
+        """Go on from there."""
+        steps, seconds, *numbers = tensors["numbers"].tolist()
+        for name, number in zip(NUMBERS, numbers, strict=True):
+            setattr(self, name, type(getattr(self, name))(number))
+        self.adam.steps, self.began = int(steps), time.monotonic() - seconds
+        self.losses = tensors["losses"].tolist()
+        self.curve = [tuple(row) for row in tensors["curve"].tolist()]
+        self.state = {name: tensors[f"best.{name}"] for name in self.state}
+        with torch.no_grad():
+            for name, parameter in self.model.named_parameters():
+                parameter.copy_(tensors[f"model.{name}"])
+            for name in self.adam.first:
+                self.adam.first[name].copy_(tensors[f"first.{name}"])
+                self.adam.second[name].copy_(tensors[f"second.{name}"])
+
+    @property
+    def seconds(self) -> float:
+        """Wall time, that of an interrupted training included."""
+        return time.monotonic() - self.began
+
+    def result(self) -> Trained:
         """Put the best state into the model and see what it is worth."""
         with torch.no_grad():
             for name, parameter in self.model.named_parameters():
@@ -219,7 +233,7 @@ class _Run:
             largest=self.largest,
             losses=tuple(self.losses),
             curve=tuple(self.curve),
-            seconds=time.monotonic() - begun,
+            seconds=self.seconds,
         )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import scipy.sparse as sp
 
-from newtonnet.graphs import Features, Graph
+from newtonnet.graphs import Features, Graph, isolated_nodes, known_edges
 
 from .quantities import percent, plural
 
@@ -74,22 +74,15 @@ def _about_edges(graph: Graph) -> list[str]:
     if graph.edges == 0:
         return ["There are no edges at all: only features can tell the classes apart."]
     found = []
-    alone = isolated(graph)
+    alone = isolated_nodes(graph)
     if alone >= MANY * graph.nodes:
         found.append(
             f"{plural(alone, 'node')} of {graph.nodes:,} ({percent(alone / graph.nodes, 0)}) have no edge: only their "
             "features say something about them."
         )
-    if not (graph.labels[graph.pairs] >= 0).all(axis=0).any():
+    if known_edges(graph) == 0:
         found.append("No edge joins two labelled nodes, so nobody can count how often neighbours agree.")
     return found
-
-
-def isolated(graph: Graph) -> int:
-    """Nodes without an edge, whatever its direction."""
-    touched = np.zeros(graph.nodes, dtype=np.bool_)
-    touched[graph.pairs] = True
-    return int((~touched).sum())
 
 
 def _about_features(graph: Graph, left_out: Mapping[str, str]) -> list[str]:

@@ -6,13 +6,20 @@ from importlib.metadata import version
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
 from newtonnet.estimator import CrossValidation, NewtonNetClassifier
-from newtonnet.graphs import Graph, energy_density, homophily, spectral_density
+from newtonnet.graphs import (
+    Graph,
+    components,
+    energy_density,
+    homophily,
+    isolated_nodes,
+    known_edges,
+    spectral_density,
+)
 from newtonnet.training import Config
 
-from .cautions import cautions, isolated
+from .cautions import cautions
 from .evaluate import evaluate
 from .findings import Agreement, Data, Findings, History, Part, Response, Spectrum
 from .quantities import percent
@@ -26,6 +33,11 @@ NONNEGATIVE = ("chebnetii", "bernnet", "appnp")
 
 SHAPED = 30
 """Epochs below which a filter still looks like its start."""
+
+PROBES = 16
+"""Signals with which the spectrum is estimated, or as many as there are classes."""
+PER_SIGNAL, PER_ENTRY = 28, 18
+"""Bytes that the estimate takes for each node and signal, and for each entry of the adjacency."""
 
 
 def gather(
@@ -42,6 +54,7 @@ def gather(
     columns: str = "",
     notes: Sequence[str] = (),
     remarks: Sequence[str] = (),
+    max_memory: int | None = None,
 ) -> Findings:
     """Everything that the page shows.
 
@@ -58,7 +71,12 @@ def gather(
         columns: what every column was taken for.
         notes: what a careful reader should know about the tables.
         remarks: what happened on the way.
+        max_memory: bytes that the estimate of the spectrum may take, which is left out where it would take more; any
+            number if not given.
     """
+    needed = spectrum_bytes(graph)
+    fits = max_memory is None or needed <= max_memory
+    told = [*remarks, *([] if fits else [_no_spectrum(needed)]), *(_shown_part(classifier) if graph.edges else [])]
     filled = np.where(graph.labels >= 0, graph.labels, probabilities.argmax(axis=1))
     return Findings(
         title=title,
@@ -71,12 +89,24 @@ def gather(
         seconds=seconds,
         data=_data(graph, left_out or {}, columns, notes),
         agreement=_agreement(graph, classifier.homophily_),
-        spectrum=_spectrum(graph, filled),
+        spectrum=_spectrum(graph, filled) if fits else None,
         response=_response(classifier, graph, filled),
         history=_history(classifier),
         evaluation=None if ours is None else evaluate(graph, classifier.model, ours, others or {}),
         cut_at=_cut_at(classifier),
-        remarks=[*remarks, *(_shown_part(classifier) if graph.edges else [])],
+        remarks=told,
+    )
+
+
+def spectrum_bytes(graph: Graph) -> int:
+    """Memory that the estimate of a graph's spectrum takes."""
+    return PER_SIGNAL * graph.nodes * max(PROBES, graph.classes) + PER_ENTRY * int(graph.adjacency.nnz)
+
+
+def _no_spectrum(needed: int) -> str:
+    return (
+        f"The graph's spectrum was not estimated: that would take about {needed / 1e6:,.0f} MB of memory, more than "
+        "the run was allowed."
     )
 
 
@@ -88,9 +118,9 @@ def _data(graph: Graph, left_out: Mapping[str, str], columns: str, notes: Sequen
         feature_kind=_feature_kind(graph),
         class_names=graph.class_names,
         class_counts=np.bincount(graph.labels[graph.labelled], minlength=graph.classes).tolist(),
-        isolated=isolated(graph),
-        components=int(connected_components(graph.adjacency, directed=False, return_labels=False)),
-        weighted=bool((graph.adjacency.data != 1).any()),
+        isolated=isolated_nodes(graph),
+        components=components(graph),
+        weighted=graph.weighted,
         columns=columns,
         warnings=[*notes, *cautions(graph, left_out=left_out)],
     )
@@ -107,8 +137,7 @@ def _feature_kind(graph: Graph) -> str:
 
 def _agreement(graph: Graph, learned: float) -> Agreement:
     known = homophily(graph)
-    joined = (graph.labels[graph.pairs] >= 0).all(axis=0)
-    return Agreement(_finite(known.edge), int(joined.sum()), _finite(learned), _finite(known.chance))
+    return Agreement(_finite(known.edge), known_edges(graph), _finite(learned), _finite(known.chance))
 
 
 def _spectrum(graph: Graph, filled: NDArray[np.int64]) -> Spectrum | None:

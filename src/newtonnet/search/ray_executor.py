@@ -4,9 +4,6 @@ The driver, which is this process, owns everything: it proposes, places graphs, 
 only its own end ends a search, and the same command goes on with it.
 """
 
-import logging
-import os
-import socket
 import warnings
 from collections import Counter
 from collections.abc import Generator, Hashable, Iterator, Sequence
@@ -16,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from newtonnet.cluster import connected, last_line
 from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
 
@@ -26,12 +24,6 @@ from .trial import Trial
 
 LOSSES = 3
 """How often a task may be lost and run again; one that is lost once more may itself be what kills."""
-PATIENCE = 10.0
-"""Seconds in which something must answer at the address of a cluster."""
-CURRENT = Path("/tmp/ray/ray_current_cluster")
-"""Where Ray keeps the address of the cluster that this machine belongs to."""
-QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-"""Ray reports no usage and leaves accelerators, which no task uses, alone."""
 
 
 @contextmanager
@@ -52,74 +44,8 @@ def on_ray(
     """
     if workers is not None and workers < 1:
         raise ValueError(f"at least 1 worker is needed, got {workers}")
-    ray = _import_ray()
-    if ray.is_initialized():
-        if address is not None:
-            raise ValueError(
-                f"this process is connected to Ray already; leave it first, or give no address {address!r}"
-            )
+    with connected(address, cores=workers) as ray:
         yield _executor(_Shelf(ray, data_root), workers)
-        return
-    found = _find(address)
-    try:
-        _connect(ray, found, workers)
-        yield _executor(_Shelf(ray, data_root), workers)
-    finally:
-        ray.shutdown()
-
-
-def _import_ray() -> ModuleType:
-    try:
-        import ray
-    except ImportError as error:
-        raise ValueError(f"a search on Ray needs it installed ({error}); pip install 'newtonnet[cluster]'") from None
-    module: ModuleType = ray
-    return module
-
-
-def _find(address: str | None) -> str | None:
-    """What to connect to, refused where nothing is there.
-
-    ``auto`` stands for the address in the environment, or else the one that ``ray start`` has left, as it does for Ray.
-    """
-    if address == "auto":
-        address = os.environ.get("RAY_ADDRESS") or (CURRENT.read_text().strip() if CURRENT.is_file() else "auto")
-    if address is not None and address != "auto":
-        _knock(address)
-    return address
-
-
-def _knock(address: str) -> None:
-    """Refuse an address where nothing answers, for which Ray would wait a long time."""
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal():
-        raise ValueError(f"the address of a Ray cluster is auto or HOST:PORT, got {address!r}")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
-    except (OSError, OverflowError) as error:
-        raise ConnectionError(f"no Ray cluster answers at {address} ({error}); ray start --head starts one") from error
-
-
-def _connect(ray: ModuleType, address: str | None, workers: int | None) -> None:
-    before = {name: os.environ.get(name) for name in QUIET}
-    os.environ.update(QUIET)
-    try:
-        if address is None:
-            cores = len(os.sched_getaffinity(0)) if workers is None else workers
-            ray.init("local", num_cpus=cores, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False)
-        else:
-            ray.init(address, logging_level=logging.ERROR, log_to_driver=False)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        if address is None:
-            raise ConnectionError(f"cannot start a Ray of its own: {error}") from error
-        token = "if it asks for a token, set RAY_AUTH_MODE=token here too"
-        raise ConnectionError(f"cannot connect to the Ray cluster at {address}: {error}; {token}") from error
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 @dataclass(frozen=True)
@@ -203,7 +129,7 @@ def _take(ray: ModuleType, task: Task, reference: Any) -> tuple[list[Trial], Exc
         if isinstance(cause, lost):
             return [], cause
         raise ChildProcessError(
-            f"{_name(task)} cannot run on a node: {_last_line(cause)}; has every node the newtonnet, Python and Ray "
+            f"{_name(task)} cannot run on a node: {last_line(cause)}; has every node the newtonnet, Python and Ray "
             "that are installed here?"
         ) from error
     if isinstance(answer, Exception):
@@ -225,8 +151,3 @@ def _report(task: Task, loss: Exception, losses: Counter[tuple[str, tuple[int, .
 
 def _name(task: Task) -> str:
     return f"{task.study.name} on {task.study.dataset}, trials {', '.join(map(str, task.numbers))}"
-
-
-def _last_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1] if lines else type(error).__name__

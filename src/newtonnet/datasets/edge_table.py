@@ -1,0 +1,83 @@
+"""Rows of edges: their ends as places among the nodes, their weights, and what became of them."""
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from .columns import Columns
+from .plain_ids import first_place, plain_ids
+from .readers import NamedTable
+
+EdgeRows = tuple[NDArray[np.int32], NDArray[np.float32] | None]
+"""Ends of edges as places among the nodes, ``(2, m)``, and their weights ``(m,)``, None where all are 1."""
+
+
+def edge_rows(links: NamedTable, ids: pa.Array, columns: Columns) -> EdgeRows:
+    """Rows of a table as edges between the nodes with these ids; the first row that is none is refused."""
+    ends = _ends(links, ids, columns.source, columns.target)
+    return ends, None if columns.weight is None else _weights(links, columns.weight)
+
+
+def count_rows(tally: Counter[str], edges: EdgeRows) -> None:
+    """Add some rows to a count of all rows, self-loops, and other rows of weight 0."""
+    ends, weights = edges
+    loops = ends[0] == ends[1]
+    tally["rows"] += ends.shape[1]
+    tally["loops"] += int(loops.sum())
+    tally["nothing"] += 0 if weights is None else int(((weights == 0) & ~loops).sum())
+
+
+def merged_rows(tally: Counter[str], edges: int) -> list[str]:
+    """A sentence on what became of the rows that were counted, where they are not as many as the edges."""
+    rows, loops, nothing = (tally[name] for name in ("rows", "loops", "nothing"))
+    if rows == edges:
+        return []
+    again = rows - loops - nothing - edges
+    told = [
+        f"{count:,} {one if count == 1 else many} {'was' if count == 1 else 'were'} {what}"
+        for count, one, many, what in (
+            (loops, "self-loop", "self-loops", "dropped"),
+            (nothing, "edge of weight 0", "edges of weight 0", "dropped"),
+            (again, "duplicate", "duplicates", "merged"),
+        )
+        if count
+    ]
+    return [f"{rows:,} rows of edges became {edges:,} edges: {' and '.join(told)}; directions are not used."]
+
+
+def _ends(links: NamedTable, ids: pa.Array, source: str, target: str) -> NDArray[np.int32]:
+    """Both ends of every edge as places among the ids, shape ``(2, E)``."""
+    ends = np.empty((2, links.table.num_rows), dtype=np.int32)
+    for side, column in enumerate((source, target)):
+        wanted = plain_ids(links, column)
+        there = ids
+        if wanted.type != there.type:
+            wanted, there = wanted.cast(pa.string()), there.cast(pa.string())
+        places = pc.index_in(wanted, value_set=there)
+        if places.null_count:
+            index = first_place(places.is_null())
+            unknown = wanted[index].as_py()
+            what = "has no id" if unknown is None else f"names the unknown node {unknown!r}"
+            raise ValueError(f"{links.row(index)} {what} in column {column!r}; every end must be an id of the nodes")
+        ends[side] = places.to_numpy(zero_copy_only=False)
+    return ends
+
+
+def _weights(links: NamedTable, column: str) -> NDArray[np.float32]:
+    values = links.table[column]
+    numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    if not any(test(values.type) for test in numeric):
+        raise ValueError(f"column {column!r} of {links.name} must hold numbers, got {values.type}")
+    with np.errstate(over="ignore"):
+        weights = values.cast(pa.float64(), safe=False).to_numpy().astype(np.float32)
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(bad):
+        index = int(bad[0])
+        value = values[index].as_py()
+        shown = int(value) if isinstance(value, float) and value.is_integer() else value
+        found = "no weight" if value is None else f"the weight {shown}"
+        raise ValueError(f"{links.row(index)} has {found}; weights must be finite and not negative")
+    return np.asarray(weights)

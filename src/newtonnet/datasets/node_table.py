@@ -1,0 +1,170 @@
+"""The table of nodes: ids, classes and features, and how its columns were read."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .column_words import doubts, read_as, strangers
+from .columns import Columns
+from .encoding import Encoding, as_text, encode, is_missing, learn_encoding, without_missing
+from .listing import listed
+from .plain_ids import first_place, plain_ids
+from .readers import NamedTable, read_table
+from .text_numbers import has_comma, is_number
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class NodeTable:
+    """What a table of nodes gave.
+
+    Attributes:
+        name: what the graph is called where nobody says it.
+        ids: all different, int64 or text.
+        labels: int64, -1 for unknown, ``(n,)``; None without a column of labels.
+        class_names: one for each class.
+        features: float32, ``(n, F)``, dense or CSR.
+        encoding: how columns became features.
+        left_out: columns that told nothing when the encoding was learned, and what each holds.
+        read_as: what every column was taken for, in one line.
+        notes: doubts about columns, or what an encoding did not know.
+    """
+
+    name: str
+    ids: pa.Array
+    labels: NDArray[np.int64] | None
+    class_names: list[str]
+    features: NDArray[np.float32] | sp.csr_array
+    encoding: Encoding
+    left_out: Mapping[str, str]
+    read_as: str
+    notes: tuple[str, ...]
+
+    def names(self) -> list[str]:
+        """The ids as text."""
+        return [str(one) for one in self.ids.cast(pa.string()).to_pylist()]
+
+
+def read_nodes(
+    nodes: "str | PathLike[str] | pa.Table | pd.DataFrame",
+    *,
+    columns: Columns,
+    ignore: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    standardise: bool = True,
+    text_encoding: str = "utf-8",
+    encoding: Encoding | None = None,
+    class_names: Sequence[str] | None = None,
+) -> NodeTable:
+    """The nodes of a table in its order; for the arguments see :func:`newtonnet.datasets.read_tables`."""
+    texts = {columns.id, columns.label or columns.id}
+    rows = read_table(nodes, "nodes", text_encoding=text_encoding, texts=texts)
+    rows.check(columns.id, columns.label, *ignore, *categorical)
+    ids = _ids(rows, columns.id)
+    labels, classes = _labels(rows, columns.label, class_names)
+    used = [name for name in rows.table.column_names if name not in (columns.id, columns.label, *ignore)]
+    told = rows.table.select(used)
+    learned = (
+        learn_encoding(told, standardise=standardise, categorical=categorical, where=rows.row)
+        if encoding is None
+        else encoding
+    )
+    _check_columns(rows, learned)
+    left_out = _left_out(told, learned) if encoding is None else {}
+    ignored = (
+        {name: "ignored" for name in ignore if name not in (columns.id, columns.label)} if encoding is None else {}
+    )
+    return NodeTable(
+        name=Path(nodes).name.split(".")[0] if isinstance(nodes, str | PathLike) else "graph",
+        ids=ids,
+        labels=labels,
+        class_names=classes,
+        features=encode(told, learned, where=rows.row),
+        encoding=learned,
+        left_out=left_out,
+        read_as=read_as(told, learned, {**left_out, **ignored}),
+        notes=tuple(doubts(told, learned, categorical) if encoding is None else strangers(told, learned)),
+    )
+
+
+def _check_columns(rows: NamedTable, learned: Encoding) -> None:
+    names = rows.table.column_names
+    there = set(names)
+    lacking = next((column.name for column in learned.columns if column.name not in there), None)
+    if lacking is not None:
+        raise ValueError(
+            f"{rows.name} has no column {lacking!r}, but the model was fitted with it; found: {listed(names)}"
+        )
+
+
+def _left_out(told: pa.Table, learned: Encoding) -> dict[str, str]:
+    kept = {column.name for column in learned.columns}
+    return {
+        name: "no value at all" if pc.all(is_missing(told[name])).as_py() else "one value only"
+        for name in told.column_names
+        if name not in kept
+    }
+
+
+def _ids(rows: NamedTable, key: str) -> pa.Array:
+    """The nodes' ids, whole numbers or text, all different."""
+    ids = plain_ids(rows, key)
+    if ids.null_count:
+        raise ValueError(f"{rows.row(first_place(ids.is_null()))} has no id in column {key!r}; every node needs one")
+    codes = ids.dictionary_encode().indices.to_numpy()
+    # Codes count first appearances, so the first id that was there before is the first code behind its place.
+    again = np.flatnonzero(codes != np.arange(len(codes)))
+    if len(again):
+        index = int(again[0])
+        where = rows.row(int(codes[index]))
+        raise ValueError(f"{rows.row(index)} repeats the id {ids[index].as_py()!r} of {where}; ids must be unique")
+    return ids
+
+
+def _labels(
+    rows: NamedTable, label_column: str | None, class_names: Sequence[str] | None
+) -> tuple[NDArray[np.int64] | None, list[str]]:
+    if label_column is None:
+        return None, list(class_names or [])
+    values = rows.table[label_column]
+    if pa.types.is_floating(values.type) and pc.any(pc.is_inf(values)).as_py():
+        raise ValueError(f"{rows.row(first_place(pc.is_inf(values)))} has an infinite label in column {label_column!r}")
+    text = without_missing(pc.utf8_trim_whitespace(as_text(values, label_column))).combine_chunks()
+    found = sorted((value for value in pc.unique(text).to_pylist() if value is not None), key=_natural)
+    if class_names is None and len(found) < 2:
+        what = f"only the class {found[0]!r}" if found else "no label at all"
+        raise ValueError(f"column {label_column!r} of {rows.name} has {what}; at least 2 classes are needed")
+    broken = [value for value in found if has_comma(value) or (is_number(value) and not float(value).is_integer())]
+    if class_names is None and broken and all(is_number(value) or has_comma(value) for value in found):
+        raise ValueError(
+            f"column {label_column!r} of {rows.name} holds numbers such as {broken[0][:6]}, not classes; name a "
+            "column of classes, or sort the numbers into a few classes first"
+        )
+    classes = found if class_names is None else list(class_names)
+    codes = pc.index_in(text, value_set=pa.array(classes, pa.string()))
+    strange = pc.and_(codes.is_null(), text.is_valid())
+    if pc.any(strange).as_py():
+        index = first_place(strange)
+        raise ValueError(
+            f"{rows.row(index)} has the unknown class {text[index].as_py()!r}; known: {listed(classes)}; blank it or "
+            "leave the column out"
+        )
+    return codes.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64), classes
+
+
+def _natural(text: str) -> tuple[int, float, str]:
+    """Numbers before texts, 2 before 10."""
+    try:
+        return (0, float(text), text)
+    except ValueError:
+        return (1, 0.0, text)
