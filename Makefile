@@ -24,7 +24,7 @@ demo: $(VENV)/installed ## train on the embedded graphs and write out/demo/repor
 	$(BIN)/newtonnet demo
 
 test: $(VENV)/installed ## run the whole test suite, doctests and examples included
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 bench: $(VENV)/installed ## measure this machine (a quarter of an hour; QUICK=1: two minutes) and save the figures
 	$(BIN)/newtonnet bench $(if $(QUICK),--quick)

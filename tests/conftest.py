@@ -14,6 +14,22 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell gives this to w
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+RAY = ("tests/search/test_ray_executor.py", "tests/precomputed/test_distributed.py")
+"""Tests that start clusters: one after the other, in one process, or they starve each other."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Every test by itself to whoever is free, but those of Ray together. (Marks for groups do not reach pytest 9.)"""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return "ray" if nodeid.startswith(RAY) else nodeid
+
+    return Scheduling(config, log)
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)

@@ -14,8 +14,6 @@ from newtonnet.precomputed import Batching, generate, open_graph, precompute, tr
 from newtonnet.precomputed.distributed import train_on_ray
 from newtonnet.training import Setting
 
-pytestmark = pytest.mark.xdist_group("ray")
-
 
 @pytest.fixture(scope="module")
 def ray():

@@ -26,8 +26,6 @@ ray = pytest.importorskip("ray")
 psutil = pytest.importorskip("psutil")
 Cluster = pytest.importorskip("ray.cluster_utils").Cluster
 
-pytestmark = pytest.mark.xdist_group("ray")  # one cluster for all of them
-
 SOURCE = Path(newtonnet.__file__).parent
 DATASET = "digits"
 SPACE = {
