@@ -1,5 +1,6 @@
 """One worker and two on a real Ray, with real processes that exchange their gradients."""
 
+import signal
 import threading
 import time
 import warnings
@@ -32,7 +33,9 @@ def test_two_workers_have_the_loss_curve_of_one(ray, tmp_path, heterophilous, se
     precompute(heterophilous, tmp_path / "s", degree=4)
     batching = Batching(batch=101)
     (one,), (alone,) = train_precomputed(heterophilous, splits, setting, store=tmp_path / "s", batching=batching)
+    handler = signal.getsignal(signal.SIGINT)
     (two,), (shared,) = train_on_ray(heterophilous, splits, setting, store=tmp_path / "s", workers=2, batching=batching)
+    assert signal.getsignal(signal.SIGINT) is handler, "Ray Train keeps Ctrl-C to itself"
     assert two.id == one.id
     assert two.history["loss"] == pytest.approx(one.history["loss"], rel=1e-5)
     assert alone.keys() == shared.keys()

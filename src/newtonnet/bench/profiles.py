@@ -26,7 +26,7 @@ class Profile:
         degree_size: the graph that the degrees are compared on.
         memory: graphs whose peak memory is taken for NewtonNet.
         methods_memory: graphs whose peak memory is taken for every method.
-        rounds: how often rivals take turns; populations and the reference half as often.
+        rounds: how often populations and the reference take turns; rivals, with ratios near 1, three times as often.
         seconds: about how long one timed stretch lasts.
         copy_bytes: size of the array whose copy gives the bandwidth; far above the caches if not given.
     """

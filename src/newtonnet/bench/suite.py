@@ -117,7 +117,7 @@ def _time_methods(run: _Run) -> dict[str, Any]:
         graph = run.graph(size)
         run.say(f"epochs: rivals on {size.name}")
         ratios[size.name], known = time_rivals(
-            graph, rounds=profile.rounds, seconds=profile.seconds, threads=run.threads
+            graph, rounds=3 * profile.rounds, seconds=profile.seconds, threads=run.threads
         )
         run.say(f"epochs: all methods on {size.name}")
         rows = time_zoo(
@@ -160,7 +160,7 @@ def _time_populations(
         populations,
         module,
         setting=common_setting(),
-        rounds=(run.profile.rounds + 1) // 2,
+        rounds=run.profile.rounds,
         seconds=run.profile.seconds,
         threads=run.threads,
         note=run.note,

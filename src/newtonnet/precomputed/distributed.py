@@ -1,10 +1,12 @@
 """Several workers on a Ray cluster that train one model together, by Ray Train: each reads its share of every batch."""
 
 import shutil
+import signal
 import tempfile
+import threading
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -153,12 +155,26 @@ def _train(ray: ModuleType, job: _Job, workers: int, folder: Path) -> tuple[list
         ),
     )
     try:
-        answer: Answer = trainer.fit().return_value
+        with _own_interrupt():
+            answer: Answer | None = trainer.fit().return_value
     except (ray.exceptions.RayError, train.TrainingFailedError) as error:
         failures = getattr(error, "worker_failures", None) or {0: error}
         raise ChildProcessError(f"a worker failed: {last_line(next(iter(failures.values())))}") from error
+    if answer is None:  # Ray Train ends so when Ctrl-C is pressed
+        raise KeyboardInterrupt
     records, states = answer
     return records, [{name: torch.tensor(array) for name, array in state.items()} for state in states]
+
+
+@contextmanager
+def _own_interrupt() -> Iterator[None]:
+    """Ray Train takes Ctrl-C over and does not give it back; here it does."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
 
 
 def _work(told: dict[str, Any]) -> Answer:
