@@ -1,5 +1,6 @@
 """One worker and two on a real Ray, with real processes that exchange their gradients."""
 
+import os
 import signal
 import threading
 import time
@@ -86,6 +87,26 @@ def test_a_lost_worker_is_replaced_and_training_goes_on(ray, tmp_path, heterophi
     assert record.outcome.epochs == 60
     assert record.history["loss"] == pytest.approx(local.history["loss"], rel=1e-4)
     assert not list(kept.glob("*/*")), "what was kept is removed at the end"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_ctrl_c_is_an_interrupt_and_not_a_quiet_exit(ray, tmp_path, heterophilous, setting):
+    splits, kept = make_splits(heterophilous, count=1), tmp_path / "kept"
+    setting = replace(setting, config=replace(setting.config, max_epochs=100_000, history_interval=0))
+    precompute(heterophilous, tmp_path / "s", degree=4)
+    handler = signal.getsignal(signal.SIGINT)
+
+    def strike():
+        while not list(kept.glob("*/checkpoint_*")):
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=strike, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        train_on_ray(
+            heterophilous, splits, setting, store=tmp_path / "s", workers=1, checkpoint=kept, checkpoint_seconds=0.3
+        )
+    assert signal.getsignal(signal.SIGINT) is handler
 
 
 def test_blocks_that_are_unfinished_or_of_another_degree_are_refused(tmp_path, heterophilous, setting):

@@ -160,7 +160,7 @@ def _train(ray: ModuleType, job: _Job, workers: int, folder: Path) -> tuple[list
     except (ray.exceptions.RayError, train.TrainingFailedError) as error:
         failures = getattr(error, "worker_failures", None) or {0: error}
         raise ChildProcessError(f"a worker failed: {last_line(next(iter(failures.values())))}") from error
-    if answer is None:  # Ray Train ends so when Ctrl-C is pressed
+    if answer is None:
         raise KeyboardInterrupt
     records, states = answer
     return records, [{name: torch.tensor(array) for name, array in state.items()} for state in states]
@@ -168,10 +168,12 @@ def _train(ray: ModuleType, job: _Job, workers: int, folder: Path) -> tuple[list
 
 @contextmanager
 def _own_interrupt() -> Iterator[None]:
-    """Ray Train takes Ctrl-C over and does not give it back; here it does."""
+    """Ray Train makes a quiet exit of Ctrl-C and does not give it back; here it is an interrupt, and is given back."""
     before = signal.getsignal(signal.SIGINT)
     try:
         yield
+    except SystemExit as exit:
+        raise KeyboardInterrupt from exit
     finally:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, before)
