@@ -7,7 +7,7 @@ import torch
 
 from newtonnet import kernels
 from newtonnet.graphs import csr_tensor
-from newtonnet.kernels import Mask, counting, use_threads
+from newtonnet.kernels import Mask, counting, products, use_threads
 from newtonnet.nn import noise
 
 pytestmark = pytest.mark.skipif(not kernels.available(), reason="needs llvmlite")
@@ -46,6 +46,41 @@ def test_product_equals_scipy(width, dtype, rng):
     mask = Mask((3, 2**64 - 5), 20000, 1.5)
     ours = kernels.multiply(pattern, values, x, bias=bias, mask=mask)
     close(ours, noise._masked(torch.tensor(activated, dtype=dtype), mask))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("width", [17, 31, 33, 48, 64, 96])
+@pytest.mark.parametrize("rate", [0.0, 0.2, 0.5, 0.9, 1.0])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_product_without_its_zeros_has_the_same_bits(width, dtype, rate, turned, rng):
+    _, pattern, values = sparse(rng, 83, 40, 0.3, dtype)
+    values = values * torch.from_numpy(rng.random(len(values)) >= rate)
+    order = torch.from_numpy(rng.permutation(len(values))) if turned else None
+    stored = values if order is None else torch.empty_like(values).index_copy_(0, order, values)
+    x = torch.tensor(rng.standard_normal((40, 8, width)), dtype=dtype)
+    bias = torch.tensor(rng.standard_normal((8, width)), dtype=dtype)
+    for options in ({}, {"bias": bias}, {"bias": bias, "mask": Mask(tuple(range(8)), 20000, 1.5)}):
+        plain = kernels.multiply(pattern, values, x, **options)
+        assert torch.equal(kernels.multiply(pattern, stored, x, order=order, gaps=True, **options), plain)
+        assert torch.equal(kernels.multiply(pattern, stored, x, order=order, **options), plain)
+
+
+@pytest.mark.parametrize("lanes", [2, 3, 4])
+def test_thinning_leaves_out_all_zeros_that_fill_no_gap(lanes, rng):
+    rows = [[0, 5, 0, 6, 0, 7, 8], [], [0, 0, 0, 0, 0], [1, 2, 3, 4], [0]]
+    dense = [(i, j, v) for i, row in enumerate(rows) for j, v in enumerate(row)]
+    pointers = torch.tensor(np.cumsum([0, *map(len, rows)]), dtype=torch.int32)
+    columns = torch.tensor([j for _, j, _ in dense] + [0] * kernels.AHEAD, dtype=torch.int32)
+    values = torch.tensor([float(v) for *_, v in dense])
+    thin, kept = products.thinned(kernels.Pattern(pointers, columns), values, lanes=lanes)
+    assert thin.columns[thin.entries :].tolist() == [0] * kernels.AHEAD
+    for i, row in enumerate(rows):
+        whole = len(row) // lanes * lanes
+        sums = [[v for v in row[k:whole:lanes] if v] for k in range(lanes)]
+        lo, hi = thin.rows[i : i + 2].tolist()
+        assert hi - lo == lanes * max(map(len, sums)) + len(row) - whole
+        found = {(int(c), float(v)) for c, v in zip(thin.columns[lo:hi], kept[lo:hi], strict=True) if v}
+        assert found == {(j, float(v)) for j, v in enumerate(row) if v}
 
 
 @pytest.mark.parametrize("dtype", TYPES)

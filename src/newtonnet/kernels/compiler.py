@@ -15,9 +15,10 @@ from .back_code import back_code
 from .combine_code import combine_code
 from .judge_code import judge_code
 from .noise_code import drop_code
-from .product_code import product_code
+from .product_code import product_code, summed_at_once
 from .row_code import Row
 from .series_code import series_code
+from .thin_code import thin_code
 
 KINDS = {torch.float32: "float", torch.float64: "double"}
 
@@ -45,6 +46,12 @@ def full_width(width: int, dtype: torch.dtype) -> int:
 
 
 @functools.cache
+def product_lanes(width: int, dtype: torch.dtype) -> int:
+    """Entries of a row that a product with blocks of this width sums side by side."""
+    return summed_at_once(_row(width, dtype))
+
+
+@functools.cache
 def product_kernel(
     width: int, dtype: torch.dtype, *, ahead: bool, activate: bool = False, drop: bool = False
 ) -> Callable[..., None]:
@@ -52,6 +59,13 @@ def product_kernel(
     p, i = _POINTER, _NUMBER
     arguments = [p, p, p, p, i, p, i, p, i, i, i, _SHORT, _REAL[dtype], i, i]
     return _compile(product_code(_row(width, dtype), ahead=ahead, activate=activate, drop=drop), "multiply", arguments)
+
+
+@functools.cache
+def thin_kernel(lanes: int, dtype: torch.dtype, *, ordered: bool) -> Callable[..., None]:
+    """``thin`` of :mod:`.thin_code`."""
+    code = thin_code(KINDS[dtype], lanes=lanes, ordered=ordered)
+    return _compile(code, "thin", [*[_POINTER] * 7, _NUMBER])
 
 
 @functools.cache

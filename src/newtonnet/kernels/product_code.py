@@ -10,6 +10,11 @@ UNROLLED = {1: 4, 2: 3}
 """Entries summed side by side, by the registers that a row takes: enough to hide the latency of an addition."""
 
 
+def summed_at_once(row: Row) -> int:
+    """Entries that a product sums side by side for such rows."""
+    return UNROLLED.get(len(row.parts), 2)
+
+
 def product_code(row: Row, *, ahead: bool, activate: bool, drop: bool) -> str:
     """``multiply``: out = A x for rows lo to hi, with rows of x and out at any distance from each other.
 
@@ -48,7 +53,7 @@ def rows_code(
     row: Row, *, weighted: bool, ahead: bool, x: str, stride: str, write: str, phis: str = "", end: str = ""
 ) -> str:
     """A loop over rows lo to hi: the row's entries are summed into %sum0, %sum1, ..., then ``write`` uses them."""
-    parts, unroll = row.parts, UNROLLED.get(len(row.parts), 2)
+    parts, unroll = row.parts, summed_at_once(row)
     code = "%any = icmp slt i64 %lo, %hi\nbr i1 %any, label %row, label %exit\n"
     code += f"row:\n%i = phi i64 [%lo, %entry], [%next, %write]\n{phis}"
     code += f"""%next = add i64 %i, 1

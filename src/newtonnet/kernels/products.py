@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .combine_code import SIDE_BY_SIDE
-from .compiler import back_kernel, combine_kernel, product_kernel, widest
+from .compiler import back_kernel, combine_kernel, product_kernel, product_lanes, thin_kernel, widest
 from .dropping import Mask, signed
 from .noise_code import PER_WORD, words
 from .product_code import AHEAD
@@ -18,6 +18,9 @@ from .threads import WORTH_A_THREAD, equal_parts, in_step, thread_count, total
 
 CORE_CACHE = 1 << 18
 """A block above this many bytes is taken not to stay in a core's own cache."""
+
+WORTH_THINNING = 128
+"""Columns below which a zero is multiplied faster than it is left out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +48,14 @@ def make_pattern(matrix: Tensor) -> Pattern:
 
 
 def multiply(
-    pattern: Pattern, values: Tensor, x: Tensor, *, bias: Tensor | None = None, mask: Mask | None = None
+    pattern: Pattern,
+    values: Tensor,
+    x: Tensor,
+    *,
+    order: Tensor | None = None,
+    gaps: bool = False,
+    bias: Tensor | None = None,
+    mask: Mask | None = None,
 ) -> Tensor:
     """A x, or with a bias drop(max(A x + bias, 0)) in one pass.
 
@@ -53,6 +63,8 @@ def multiply(
         pattern: the entries of A, ``(n, m)``.
         values: their values.
         x: contiguous, ``(m, P, d)``.
+        order: where among the values each entry's own is, int64; in place if not given.
+        gaps: many of the values are 0, so that leaving them out may be worth a pass; the result is the same.
         bias: contiguous, ``(P, d)``.
         mask: dropout of the result, after the bias.
 
@@ -67,6 +79,11 @@ def multiply(
     tiles = [(p, j, min(step, d - j)) for p in range(population) for j in range(0, d, step)]
     if mask is None and bias is None:  # members need not be told apart
         tiles = [(0, j, min(step, wide - j)) for j in range(0, wide, step)]
+    lanes = {product_lanes(width, x.dtype) for _, _, width in tiles}
+    if gaps and wide >= WORTH_THINNING and len(lanes) == 1:
+        pattern, values = thinned(pattern, values, lanes=lanes.pop(), order=order)
+    elif order is not None:
+        values = values.index_select(0, order)
 
     def part(lo: int, hi: int) -> None:
         for p, j, width in tiles:
@@ -94,6 +111,25 @@ def multiply(
     bounds = equal_parts(pattern.pointers, threads)
     in_step([partial(part, lo, hi) for lo, hi in pairwise(bounds)])
     return out
+
+
+def thinned(pattern: Pattern, values: Tensor, *, lanes: int, order: Tensor | None = None) -> tuple[Pattern, Tensor]:
+    """The entries that are not 0, for a product that sums so many side by side; some zeros stay to fill these up."""
+    n, entries = len(pattern.rows) - 1, pattern.entries
+    rows, columns = torch.empty_like(pattern.rows), torch.empty_like(pattern.columns)
+    kept = values.new_empty(entries)
+    thin_kernel(lanes, values.dtype, ordered=order is not None)(
+        pattern.rows.data_ptr(),
+        pattern.columns.data_ptr(),
+        values.data_ptr(),
+        None if order is None else order.data_ptr(),
+        rows.data_ptr(),
+        columns.data_ptr(),
+        kept.data_ptr(),
+        n,
+    )
+    left = int(rows.numpy()[-1])
+    return Pattern(rows, columns[: left + AHEAD]), kept
 
 
 def back(gradient: Tensor, weight: Tensor, hidden: Tensor, scale: float) -> tuple[Tensor, Tensor, Tensor]:

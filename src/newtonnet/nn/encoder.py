@@ -9,7 +9,7 @@ from torch.autograd.function import once_differentiable
 from newtonnet import kernels
 from newtonnet.kernels import Mask
 
-from .layers import FeatureMatrix, dropout, dropped_features, feature_linear, member_linear, transposed_product
+from .layers import Entries, FeatureMatrix, dropout, dropped_entries, dropped_features, feature_linear, member_linear
 from .noise import Noise, drop, is_native
 
 Weights = tuple[Tensor, Tensor, Tensor, Tensor]
@@ -38,8 +38,8 @@ def encode(features: FeatureMatrix, weights: Weights, *, rate: float, noise: Noi
         weight1, bias1, weight2, bias2 = weights
         hidden = torch.relu(feature_linear(features, weight1, rate=rate, noise=noise, stream=0) + bias1)
         return member_linear(dropout(hidden, rate=rate, noise=noise, stream=1), weight2, bias2)
-    values = dropped_features(features.matrix.values(), rate, noise, 0)
-    encoded: Tensor = _SparseEncoder.apply(features, values, mask, *weights)  # type: ignore[no-untyped-call]
+    entries = dropped_entries(features, rate, noise, 0)
+    encoded: Tensor = _SparseEncoder.apply(entries, mask, *weights)  # type: ignore[no-untyped-call]
     return encoded
 
 
@@ -48,29 +48,21 @@ class _SparseEncoder(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any,
-        features: FeatureMatrix,
-        values: Tensor,
-        mask: Mask | None,
-        weight1: Tensor,
-        bias1: Tensor,
-        weight2: Tensor,
-        bias2: Tensor,
+        ctx: Any, entries: Entries, mask: Mask | None, weight1: Tensor, bias1: Tensor, weight2: Tensor, bias2: Tensor
     ) -> Tensor:
-        pattern = features.patterns[0]  # type: ignore[index]
-        hidden = kernels.multiply(pattern, values, weight1.contiguous(), bias=bias1.contiguous(), mask=mask)
-        ctx.features, ctx.values, ctx.scale = features, values, 1.0 if mask is None else mask.scale
+        hidden = entries.activated(weight1, bias1, mask)
+        ctx.entries, ctx.scale = entries, 1.0 if mask is None else mask.scale
         ctx.save_for_backward(hidden, weight2)
         return _combined(hidden, weight2, bias2)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, None, Tensor, Tensor, Tensor, Tensor]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, Tensor, Tensor, Tensor, Tensor]:
         hidden, weight2 = ctx.saved_tensors
         gradient = gradient.contiguous()
         inner, slope2, bias1 = kernels.back(gradient, weight2, hidden, ctx.scale)
-        slope1 = transposed_product(ctx.features, ctx.values, inner)
-        return None, None, None, slope1, bias1, slope2, gradient.sum(dim=0)
+        slope1 = ctx.entries.transposed_product(inner)
+        return None, None, slope1, bias1, slope2, gradient.sum(dim=0)
 
 
 def _combined(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:

@@ -45,6 +45,47 @@ class FeatureMatrix:
 
 
 @dataclass(frozen=True, eq=False)
+class Entries:
+    """The entries of sparse features in one pass.
+
+    Attributes:
+        features: the features.
+        values: what their entries are, some of them dropped.
+        dropped: whether dropout has made zeros of them.
+    """
+
+    features: FeatureMatrix
+    values: Tensor
+    dropped: bool
+
+    def product(self, weight: Tensor) -> Tensor:
+        """X W: ``(F, P, d)`` to ``(n, P, d)``."""
+        features = self.features
+        if features.patterns is not None:
+            return kernels.multiply(features.patterns[0], self.values, weight.contiguous(), gaps=self.dropped)
+        return torch.mm(_with_values(features.matrix, self.values), weight.flatten(1)).view(-1, *weight.shape[1:])
+
+    def activated(self, weight: Tensor, bias: Tensor, mask: kernels.Mask | None) -> Tensor:
+        """drop(max(X W + b, 0)) by the native kernel: ``(F, P, d)`` and ``(P, d)`` to ``(n, P, d)``."""
+        pattern, values = self.features.patterns[0], self.values  # type: ignore[index]
+        return kernels.multiply(
+            pattern, values, weight.contiguous(), gaps=self.dropped, bias=bias.contiguous(), mask=mask
+        )
+
+    def transposed_product(self, gradient: Tensor) -> Tensor:
+        """X' G: ``(n, P, d)`` to ``(F, P, d)``."""
+        features = self.features
+        if features.order is None or features.transpose is None:
+            raise TypeError("dense features have no transpose of their own")
+        if features.patterns is not None:
+            block = gradient.contiguous()
+            return kernels.multiply(features.patterns[1], self.values, block, order=features.order, gaps=self.dropped)
+        turned = self.values.index_select(0, features.order)
+        flat = gradient.flatten(1).contiguous()
+        return torch.mm(_with_values(features.transpose, turned), flat).view(-1, *gradient.shape[1:])
+
+
+@dataclass(frozen=True, eq=False)
 class Inputs:
     """A graph as a model reads it.
 
@@ -93,13 +134,19 @@ def feature_linear(features: FeatureMatrix, weight: Tensor, *, rate: float, nois
     """
     if features.transpose is None:
         return (dropped_features(features.matrix, rate, noise, stream) @ weight.flatten(1)).view(-1, *weight.shape[1:])
-    values = dropped_features(features.matrix.values(), rate, noise, stream)
-    product: Tensor = _SparseLinear.apply(features, values, weight)  # type: ignore[no-untyped-call]
+    entries = dropped_entries(features, rate, noise, stream)
+    product: Tensor = _SparseLinear.apply(entries, weight)  # type: ignore[no-untyped-call]
     return product
 
 
+def dropped_entries(features: FeatureMatrix, rate: float, noise: Noise | None, stream: int) -> Entries:
+    """Dropout of the entries of sparse features, with one mask for all members."""
+    values = dropped_features(features.matrix.values(), rate, noise, stream)
+    return Entries(features, values, dropped=noise is not None and rate > 0)
+
+
 def dropped_features(x: Tensor, rate: float, noise: Noise | None, stream: int) -> Tensor:
-    """Dropout of the features, or of their non-zeros, with one mask for all members."""
+    """Dropout of a block of features, or of the values of their entries, with one mask for all members."""
     return x if noise is None or rate == 0 else noise.drop_shared(x, rate, stream=stream)
 
 
@@ -107,27 +154,14 @@ class _SparseLinear(torch.autograd.Function):
     """X W with sparse X: forward by X, backward by its transpose, both CSR."""
 
     @staticmethod
-    def forward(ctx: Any, features: FeatureMatrix, values: Tensor, weight: Tensor) -> Tensor:
-        ctx.features, ctx.values = features, values
-        if features.patterns is not None:
-            return kernels.multiply(features.patterns[0], values, weight.contiguous())
-        return torch.mm(_with_values(features.matrix, values), weight.flatten(1)).view(-1, *weight.shape[1:])
+    def forward(ctx: Any, entries: Entries, weight: Tensor) -> Tensor:
+        ctx.entries = entries
+        return entries.product(weight)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, Tensor]:
-        return None, None, transposed_product(ctx.features, ctx.values, gradient)
-
-
-def transposed_product(features: FeatureMatrix, values: Tensor, gradient: Tensor) -> Tensor:
-    """X' G for sparse X with these values: ``(n, P, d)`` to ``(F, P, d)``."""
-    if features.order is None or features.transpose is None:
-        raise TypeError("dense features have no transpose of their own")
-    turned = values.index_select(0, features.order)
-    if features.patterns is not None:
-        return kernels.multiply(features.patterns[1], turned, gradient.contiguous())
-    flat = gradient.flatten(1).contiguous()
-    return torch.mm(_with_values(features.transpose, turned), flat).view(-1, *gradient.shape[1:])
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor]:
+        return None, ctx.entries.transposed_product(gradient)
 
 
 def _with_values(matrix: Tensor, values: Tensor) -> Tensor:
