@@ -1,5 +1,6 @@
 """The native series against the vendor's, in every width, order, type and number of threads."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 import torch
 
 from newtonnet import kernels
-from newtonnet.graphs import from_edges, normalised_operator, propagate
+from newtonnet.graphs import from_edges, normalised_operator, plan, propagate
 from newtonnet.kernels import use_threads
 
 pytestmark = pytest.mark.skipif(not kernels.available(), reason="needs llvmlite")
@@ -35,6 +36,28 @@ def test_native_equals_vendor(hubs, width, self_loops, rng):
         torch.testing.assert_close(mine, theirs, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize(("cache", "columns"), [(2**30, 64), (70 * 2 * 4 * 50, 48), (70 * 2 * 4 * 30, 16), (1, 8)])
+def test_a_block_that_does_not_fit_the_cache_is_cut_with_the_same_result(hubs, cache, columns, rng, monkeypatch):
+    operator = normalised_operator(hubs)
+    x = torch.tensor(rng.standard_normal((70, 1, 100)), dtype=torch.float32)
+    c = torch.tensor(rng.standard_normal((4, 1)), dtype=torch.float32)
+    whole = propagate(operator, x, c)
+    monkeypatch.setattr(plan, "LAST_CACHE", cache)
+    assert plan._columns_at_once(70, torch.float32) == min(columns, kernels.widest(torch.float32))
+    torch.testing.assert_close(propagate(operator, x, c), whole)
+
+
+def test_callers_in_several_threads_do_not_share_what_they_work_in(rng):
+    operator = normalised_operator(from_edges(rng.integers(0, 2000, (2, 9000)), np.ones((2000, 1))))
+    c = torch.tensor(rng.standard_normal((30, 1)), dtype=torch.float32)
+    blocks = [torch.tensor(rng.standard_normal((2000, 1, 40)), dtype=torch.float32) for _ in range(8)]
+    alone = [propagate(operator, x, c) for x in blocks]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(5):
+            together = list(pool.map(lambda x: propagate(operator, x, c), blocks))
+            assert all(map(torch.equal, together, alone))
+
+
 def test_threads_in_step_equal_one(hubs, rng, monkeypatch):
     monkeypatch.setattr("newtonnet.graphs.plan.WORTH_A_THREAD", 0)
     operator = normalised_operator(hubs)
@@ -54,11 +77,11 @@ def test_an_unweighted_graph_is_stored_as_a_pattern_and_a_scattered_one_by_degre
     assert "pattern stored" in normalised_operator(hubs).describe()
     assert "as they come" in normalised_operator(hubs).describe()
     assert "values stored" in normalised_operator(weighted).describe()
-    plan = normalised_operator(scattered).plan
-    assert plan.reordered
-    degrees = np.diff(plan.rows.numpy())
+    found = normalised_operator(scattered).plan
+    assert found.reordered
+    degrees = np.diff(found.rows.numpy())
     assert (np.diff(degrees) <= 0).all()
-    assert sorted(plan.order.tolist()) == list(range(4000))
+    assert sorted(found.order.tolist()) == list(range(4000))
 
 
 def test_a_kernel_that_is_not_there_is_refused(hubs, monkeypatch):

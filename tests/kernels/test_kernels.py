@@ -7,7 +7,7 @@ import torch
 
 from newtonnet import kernels
 from newtonnet.graphs import csr_tensor
-from newtonnet.kernels import Mask, counting, products, use_threads
+from newtonnet.kernels import Mask, counting, products, threads, use_threads
 from newtonnet.nn import noise
 
 pytestmark = pytest.mark.skipif(not kernels.available(), reason="needs llvmlite")
@@ -181,6 +181,16 @@ def test_an_error_in_another_thread_is_raised_here():
 
     with pytest.raises(ValueError, match="there"):
         kernels.in_step([lambda: None, fail])
+
+
+def test_scratch_is_kept_while_it_is_large_enough_and_not_too_large(monkeypatch):
+    first = kernels.scratch(100, torch.float32)
+    assert (first.shape, first.dtype) == ((100,), torch.float32)
+    assert kernels.scratch(50, torch.float64).data_ptr() == first.data_ptr()
+    monkeypatch.setattr(threads, "KEPT_BYTES", 800)
+    large = kernels.scratch(101, torch.float64)
+    assert large.shape == (101,)
+    assert large.data_ptr() != first.data_ptr() == kernels.scratch(1, torch.float32).data_ptr()
 
 
 def test_threads_are_given_back():

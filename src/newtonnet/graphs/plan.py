@@ -16,6 +16,7 @@ from newtonnet.kernels import (
     equal_parts,
     full_width,
     in_step,
+    scratch,
     series_kernel,
     thread_count,
     total,
@@ -24,6 +25,9 @@ from newtonnet.kernels import (
 
 LAST_CACHE = 1 << 25
 """Blocks are cut into so many columns that two of them fit in this many bytes, if eight columns do."""
+
+CACHE_LINE = 64
+"""Bytes that memory hands out at once: a row of a cut block fills them, or half of them, and straddles none."""
 
 ENTRIES = 1 << 20
 """Entries that are rearranged at once."""
@@ -81,12 +85,12 @@ class Plan:
         size, terms = x.dtype.itemsize, len(coefficients)
         stored = (self.order, self.rows, self.columns, self.values, self.factor, self.scale, self.unscale)
         matrix = [None if part is None else part.data_ptr() for part in stored]
-        step = min(columns, widest(x.dtype), max(8, LAST_CACHE // (2 * n * size)))
+        step = min(columns, _columns_at_once(n, x.dtype))
         out = torch.empty_like(x)
         inner: list[Tensor] = []
         height = n * full_width(step, x.dtype)
-        scratch = x.new_empty((3 if against is None else 4) * height)
-        blocks = [scratch.data_ptr() + k * height * size for k in (0, 1, 2, 2 if against is None else 3)]
+        room = scratch((3 if against is None else 4) * height, x.dtype)
+        blocks = [room.data_ptr() + k * height * size for k in (0, 1, 2, 2 if against is None else 3)]
         for start in range(0, columns, step):
             width = min(step, columns - start)
             kernel = series_kernel(
@@ -126,6 +130,12 @@ class Plan:
 
     def _threads(self, terms: int) -> int:
         return thread_count() if (len(self.columns) - AHEAD) * terms > WORTH_A_THREAD else 1
+
+
+def _columns_at_once(n: int, dtype: torch.dtype) -> int:
+    """Columns of a block of n rows that are worked on together."""
+    fitting, line = LAST_CACHE // (2 * n * dtype.itemsize), CACHE_LINE // dtype.itemsize
+    return min(widest(dtype), max(fitting // line * line, 8))
 
 
 def make_plan(matrix: Tensor, scale: Tensor | None) -> Plan:

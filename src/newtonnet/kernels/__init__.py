@@ -7,7 +7,7 @@ from .dropping import Mask, drop, drop_flat
 from .noise_code import LAST_SHIFT, MIX, PER_WORD, STEP, words
 from .product_code import AHEAD
 from .products import CORE_CACHE, Pattern, back, can_combine, combine, make_pattern, multiply
-from .threads import WORTH_A_THREAD, equal_parts, in_step, thread_count, total, use_threads
+from .threads import WORTH_A_THREAD, equal_parts, in_step, scratch, thread_count, total, use_threads
 
 __all__ = [
     "AHEAD",
@@ -36,6 +36,7 @@ __all__ = [
     "judge",
     "make_pattern",
     "multiply",
+    "scratch",
     "series_kernel",
     "thread_count",
     "total",

@@ -15,6 +15,9 @@ from torch import Tensor
 WORTH_A_THREAD = 6_000_000
 """Multiplications below which another thread costs more than it brings."""
 
+KEPT_BYTES = 1 << 27
+"""A thread keeps at most so much memory to work in; what needs more takes it anew each time."""
+
 _count: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
@@ -64,6 +67,24 @@ def equal_parts(rows: NDArray[np.int32], count: int) -> list[int]:
     work = rows + 2 * np.arange(len(rows))
     inside = np.searchsorted(work, np.linspace(0, work[-1], count + 1)[1:-1])
     return [0, *map(int, inside), len(rows) - 1]
+
+
+def scratch(count: int, dtype: torch.dtype) -> Tensor:
+    """At least so many numbers, of any values, for this thread to work in until it asks again.
+
+    They are kept for the next call, since the system takes as long to hand out fresh memory as a product on a large
+    graph takes to use it.
+    """
+    if count * dtype.itemsize > KEPT_BYTES:
+        return torch.empty(count, dtype=dtype)
+    kept: Tensor | None = getattr(_own, "scratch", None)
+    if kept is None or kept.numel() * kept.itemsize < count * dtype.itemsize:
+        kept = torch.empty(count * dtype.itemsize, dtype=torch.uint8)
+        _own.scratch = kept
+    return kept[: count * dtype.itemsize].view(dtype)
+
+
+_own = threading.local()
 
 
 class _Job:
