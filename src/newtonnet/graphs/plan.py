@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -80,56 +81,69 @@ class Plan:
             The sum, ``(n, c)``, and ``(K+1, c)`` or None.
         """
         n, columns = x.shape
-        threads = self._threads(columns * len(coefficients))
-        bounds = equal_parts(self.rows.numpy(), threads)
-        size, terms = x.dtype.itemsize, len(coefficients)
-        stored = (self.order, self.rows, self.columns, self.values, self.factor, self.scale, self.unscale)
-        matrix = [None if part is None else part.data_ptr() for part in stored]
-        step = min(columns, _columns_at_once(n, x.dtype))
+        terms, size, dtype = coefficients.shape[0], x.dtype.itemsize, x.dtype
+        threads = thread_count() if self.entries * columns * terms > WORTH_A_THREAD else 1
+        bounds = equal_parts(self.pointers, threads)
+        step = min(columns, _columns_at_once(n, dtype))
+        height = n * full_width(step, dtype)
+        room = scratch((3 if against is None else 4) * height, dtype).data_ptr()
+        blocks = [room + k * height * size for k in (0, 1, 2, 2 if against is None else 3)]
         out = torch.empty_like(x)
+        source, target, weights = x.data_ptr(), out.data_ptr(), coefficients.data_ptr()
+        other = None if against is None else against.data_ptr()
         inner: list[Tensor] = []
-        height = n * full_width(step, x.dtype)
-        room = scratch((3 if against is None else 4) * height, x.dtype)
-        blocks = [room.data_ptr() + k * height * size for k in (0, 1, 2, 2 if against is None else 3)]
         for start in range(0, columns, step):
             width = min(step, columns - start)
+            ahead = n * width * size > CORE_CACHE
             kernel = series_kernel(
-                width,
-                x.dtype,
-                weighted=self.values is not None,
-                inner=against is not None,
-                ahead=n * width * size > CORE_CACHE,
+                width, dtype, weighted=self.values is not None, inner=against is not None, ahead=ahead
             )
             shift = start * size
-            parts = x.new_empty(threads, terms, full_width(width, x.dtype))
+            full = full_width(width, dtype)
+            parts = None if against is None else x.new_empty(threads, terms, full)
             counter = torch.zeros(1, dtype=torch.int64)
             jobs = [
                 partial(
                     kernel,
-                    *matrix,
-                    x.data_ptr() + shift,
-                    None if against is None else against.data_ptr() + shift,
-                    out.data_ptr() + shift,
+                    *self.addresses,
+                    source + shift,
+                    None if other is None else other + shift,
+                    target + shift,
                     columns,
                     *blocks,
-                    coefficients.data_ptr() + shift,
+                    weights + shift,
                     columns,
-                    parts.data_ptr() + thread * terms * parts.shape[2] * size,
+                    None if parts is None else parts.data_ptr() + thread * terms * full * size,
                     terms - 1,
-                    bounds[thread],
-                    bounds[thread + 1],
+                    lo,
+                    hi,
                     counter.data_ptr(),
                     threads,
                 )
-                for thread in range(threads)
+                for thread, (lo, hi) in enumerate(pairwise(bounds))
             ]
             in_step(jobs)
-            if against is not None:
+            if parts is not None:
                 inner.append(total(parts)[:, :width])
-        return out, None if against is None else torch.cat(inner, dim=1)
+        if against is None:
+            return out, None
+        return out, inner[0] if len(inner) == 1 else torch.cat(inner, dim=1)
 
-    def _threads(self, terms: int) -> int:
-        return thread_count() if (len(self.columns) - AHEAD) * terms > WORTH_A_THREAD else 1
+    @cached_property
+    def entries(self) -> int:
+        """Number of entries."""
+        return len(self.columns) - AHEAD
+
+    @cached_property
+    def pointers(self) -> NDArray[np.int32]:
+        """The row pointers as an array."""
+        return self.rows.numpy()
+
+    @cached_property
+    def addresses(self) -> list[int | None]:
+        """Where the kernel finds the matrix."""
+        stored = (self.order, self.rows, self.columns, self.values, self.factor, self.scale, self.unscale)
+        return [None if part is None else part.data_ptr() for part in stored]
 
 
 def _columns_at_once(n: int, dtype: torch.dtype) -> int:

@@ -96,7 +96,7 @@ def _series(
     """Sum of c_k T_k(-A) x, and the inner products of ``against`` with every term, ``(K+1, P, d)``; else empty."""
     n, population, d = x.shape
     weights = coefficients if coefficients.ndim == 3 else coefficients[..., None].expand(-1, population, d)
-    flat = weights.reshape(len(weights), population * d).contiguous()
+    flat = weights.reshape(-1, population * d).contiguous()
     block = x.reshape(n, population * d).contiguous()
     other = None if against is None else against.reshape(n, population * d).contiguous()
     plan = operator.transpose_plan if transposed else operator.plan

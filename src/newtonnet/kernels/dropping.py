@@ -1,5 +1,6 @@
 """Dropout of a block by a kernel made for this machine."""
 
+from ctypes import addressof, c_uint64
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -32,9 +33,9 @@ def drop(x: Tensor, mask: Mask, *, first: int = 0) -> Tensor:
 def _drop(x: Tensor, out: Tensor, mask: Mask, first: int = 0) -> Tensor:
     n, population, d = x.shape
     moved = STEP * first * words(d)  # a key's stream may start anywhere
-    keys = torch.tensor([signed(key + moved) for key in mask.keys])
+    keys = (c_uint64 * population)(*[(key + moved) % 2**64 for key in mask.keys])
     kernel = drop_kernel(d, x.dtype)
-    addresses = (x.data_ptr(), out.data_ptr(), keys.data_ptr(), population, mask.threshold, mask.scale)
+    addresses = (x.data_ptr(), out.data_ptr(), addressof(keys), population, mask.threshold, mask.scale)
     threads = thread_count() if x.numel() > WORTH_A_THREAD else 1
     cuts = [n * k // threads for k in range(threads + 1)]
     in_step([partial(kernel, *addresses, lo, hi) for lo, hi in pairwise(cuts)])
