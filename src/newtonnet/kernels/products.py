@@ -79,25 +79,26 @@ def multiply(
     tiles = [(p, j, min(step, d - j)) for p in range(population) for j in range(0, d, step)]
     if mask is None and bias is None:  # members need not be told apart
         tiles = [(0, j, min(step, wide - j)) for j in range(0, wide, step)]
-    lanes = {product_lanes(width, x.dtype) for _, _, width in tiles}
-    if gaps and wide >= WORTH_THINNING and len(lanes) == 1:
+    lanes = {product_lanes(width, x.dtype) for *_, width in tiles} if gaps and wide >= WORTH_THINNING else set()
+    if len(lanes) == 1:
         pattern, values = thinned(pattern, values, lanes=lanes.pop(), order=order)
     elif order is not None:
         values = values.index_select(0, order)
+
+    matrix = (pattern.rows.data_ptr(), pattern.columns.data_ptr(), values.data_ptr())
+    source, target, added = x.data_ptr(), out.data_ptr(), None if bias is None else bias.data_ptr()
 
     def part(lo: int, hi: int) -> None:
         for p, j, width in tiles:
             kernel = product_kernel(width, x.dtype, ahead=ahead, activate=bias is not None, drop=mask is not None)
             shift = (p * d + j) * size
             kernel(
-                pattern.rows.data_ptr(),
-                pattern.columns.data_ptr(),
-                values.data_ptr(),
-                x.data_ptr() + shift,
+                *matrix,
+                source + shift,
                 wide,
-                out.data_ptr() + shift,
+                target + shift,
                 wide,
-                None if bias is None else bias.data_ptr() + shift,
+                None if added is None else added + shift,
                 0 if mask is None else signed(mask.keys[p]),
                 words(d),
                 j // PER_WORD,

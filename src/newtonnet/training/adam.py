@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Protocol
 
 import torch
@@ -64,7 +65,7 @@ class Adam:
     def _native_step(
         self, name: str, parameter: Tensor, gradient: Tensor, first_bias: float, second_bias: float
     ) -> None:
-        axis = self.model.axes[name]
+        before, members, after = self._sizes[name]
         kernels.adam_kernel(parameter.dtype, decoupled=self.decoupled)(
             parameter.data_ptr(),
             gradient.data_ptr(),
@@ -72,12 +73,21 @@ class Adam:
             self.second[name].data_ptr(),
             self.rates[name].data_ptr(),
             self.decays[name].data_ptr(),
-            math.prod(parameter.shape[:axis]),
-            parameter.shape[axis],
-            math.prod(parameter.shape[axis + 1 :]),
+            before,
+            members,
+            after,
             1 / first_bias,
             1 / second_bias,
         )
+
+    @cached_property
+    def _sizes(self) -> dict[str, tuple[int, int, int]]:
+        """How many numbers each parameter has before, along and after its population axis."""
+        shapes = {name: (tuple(parameter.shape), self.model.axes[name]) for name, parameter in self.parameters.items()}
+        return {
+            n: (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
+            for n, (shape, axis) in shapes.items()
+        }
 
     def take(self, model: Learner, members: Tensor) -> "Adam":
         """The optimiser of some of the members, whose population is ``model``."""
