@@ -1,9 +1,10 @@
 """Graphs: the data structure, its builders, normalised operators, the propagation kernel, spectrum and homophily."""
 
 from .builders import as_graph, from_edges, from_networkx, from_pyg, from_scipy
+from .checks import Features
 from .density import Density, energy_density, spectral_density
 from .edge_blocks import components, edge_blocks, isolated_nodes, known_edges
-from .graph import Features, Graph, check_trainable, compact, trusted_graph
+from .graph import Graph, check_trainable, compact, trusted_graph
 from .homophily import Homophily, homophily
 from .operators import Operator, csr_tensor, normalise, normalised_operator, sparse_tensor
 from .propagate import chebyshev_moments, propagate

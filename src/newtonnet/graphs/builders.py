@@ -9,7 +9,8 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from .graph import Features, Graph, check_weights, compact
+from .checks import Features, check_weights
+from .graph import Graph, compact
 
 if TYPE_CHECKING:  # both are slow to import, and whoever passes one has imported it already
     import networkx as nx

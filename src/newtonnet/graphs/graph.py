@@ -4,15 +4,13 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .checks import Features, check_adjacency, check_features, check_form, check_labels, check_names
 from .mapped_arrays import in_pieces
-
-Features: TypeAlias = NDArray[np.float32] | sp.csr_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +40,11 @@ class Graph:
     directed: bool = False
 
     def __post_init__(self) -> None:
-        _check_features(self.features)
+        check_features(self.features)
         n = self.features.shape[0]
-        _check_adjacency(self.adjacency, n, directed=self.directed)
-        _check_labels(self.labels, n, len(self.class_names))
-        _check_names(self.node_names, n)
+        check_adjacency(self.adjacency, n, directed=self.directed)
+        check_labels(self.labels, n, len(self.class_names))
+        check_names(self.node_names, n)
         _freeze(self)
 
     @property
@@ -104,7 +102,7 @@ class Graph:
             class_names: one name for each class; the same if not given.
         """
         names = self.class_names if class_names is None else class_names
-        _check_labels(labels, self.nodes, len(names))
+        check_labels(labels, self.nodes, len(names))
         kept = {name: value for name, value in vars(self).items() if name not in ("labelled", "checksum")}
         return _assembled({**kept, "labels": labels, "class_names": names})
 
@@ -135,11 +133,11 @@ def trusted_graph(
         node_names: one name for each node, or none at all.
         name: the graph's name.
     """
-    _check_features(features)
+    check_features(features)
     n = features.shape[0]
-    _check_form(adjacency, n)
-    _check_labels(labels, n, len(class_names))
-    _check_names(node_names, n)
+    check_form(adjacency, n)
+    check_labels(labels, n, len(class_names))
+    check_names(node_names, n)
     own = {"class_names": tuple(class_names), "node_names": tuple(node_names), "name": name, "directed": False}
     return _assembled({"features": features, "adjacency": adjacency, "labels": labels, **own})
 
@@ -198,74 +196,3 @@ def _hash(*arrays: NDArray[np.generic]) -> str:
 
 def _arrays(matrix: Features) -> tuple[NDArray[np.generic], ...]:
     return (matrix.data, matrix.indices, matrix.indptr) if isinstance(matrix, sp.csr_array) else (matrix,)
-
-
-def _check_features(features: Features) -> None:
-    if not isinstance(features, np.ndarray | sp.csr_array):
-        raise TypeError(f"features must be a numpy array or a scipy csr_array, got {type(features).__name__}")
-    _check_indices(features, "features")
-    if features.ndim != 2 or features.shape[0] == 0 or features.shape[1] == 0:
-        raise ValueError(f"features must have shape (nodes, features) with at least one of each, got {features.shape}")
-    if features.dtype != np.float32:
-        raise TypeError(f"features must be float32, got {features.dtype}")
-    values = features.data if isinstance(features, sp.csr_array) else features
-    if not np.isfinite(values).all():
-        rows = features.tocoo().row[~np.isfinite(values)] if isinstance(features, sp.csr_array) else None
-        first = int(rows.min() if rows is not None else np.flatnonzero(~np.isfinite(features).all(axis=1))[0])
-        raise ValueError(f"features must be finite, but node {first} has a NaN or infinite feature; fill or drop it")
-
-
-def _check_adjacency(adjacency: sp.csr_array, n: int, *, directed: bool) -> None:
-    if not isinstance(adjacency, sp.csr_array):
-        raise TypeError(f"adjacency must be a scipy csr_array, got {type(adjacency).__name__}")
-    _check_indices(adjacency, "adjacency")
-    _check_form(adjacency, n)
-    if not adjacency.has_canonical_format:
-        raise ValueError("adjacency must have sorted indices without duplicates; build the graph with from_scipy")
-    check_weights(adjacency.data)
-    if adjacency.nnz and float(adjacency.data.min()) == 0:
-        raise ValueError("adjacency stores edges of weight 0; build the graph with from_scipy, which drops them")
-    if adjacency.diagonal().any():
-        raise ValueError("adjacency must have no self-loops; build the graph with from_scipy, which drops them")
-    if not directed and (adjacency != adjacency.T).nnz:
-        raise ValueError("adjacency must be symmetric; build the graph with from_scipy, which symmetrises it")
-
-
-def _check_form(adjacency: sp.csr_array, n: int) -> None:
-    if adjacency.shape != (n, n):
-        raise ValueError(f"adjacency must have shape ({n}, {n}) to fit {n} rows of features, got {adjacency.shape}")
-    if adjacency.dtype != np.float32 or adjacency.indices.dtype != np.int32 or adjacency.indptr.dtype != np.int32:
-        raise TypeError(
-            f"adjacency must be float32 with int32 indices, got {adjacency.dtype}, {adjacency.indices.dtype}"
-        )
-
-
-def _check_indices(matrix: Features, name: str) -> None:
-    """Refuse a CSR matrix whose indices lie outside it: scipy would read memory that is not its own."""
-    if isinstance(matrix, sp.csr_array):
-        try:
-            matrix.check_format(full_check=True)
-        except ValueError as error:
-            raise ValueError(f"{name} are no valid CSR matrix ({error}); an index may be out of range") from error
-
-
-def check_weights(weights: NDArray[np.floating]) -> None:
-    """Refuse edge weights that are not finite or are negative."""
-    bad = np.flatnonzero(~np.isfinite(weights) | (weights < 0))
-    if len(bad):
-        raise ValueError(f"edge weights must be finite and not negative, but entry {bad[0]} is {weights[bad[0]]}")
-
-
-def _check_labels(labels: NDArray[np.int64], n: int, classes: int) -> None:
-    if not isinstance(labels, np.ndarray) or labels.dtype != np.int64:
-        kind = labels.dtype if isinstance(labels, np.ndarray) else type(labels).__name__
-        raise TypeError(f"labels must be an int64 numpy array (-1 means unknown), got {kind}")
-    if labels.shape != (n,):
-        raise ValueError(f"expected {n} labels, one for each row of features, got shape {labels.shape}")
-    if n and (labels.min() < -1 or labels.max() >= classes):
-        raise ValueError(f"labels must be -1 or 0..{classes - 1}, got {labels.min()}..{labels.max()}")
-
-
-def _check_names(names: Sequence[str], n: int) -> None:
-    if names and len(names) != n:
-        raise ValueError(f"expected {n} node names, one for each row of features, got {len(names)}")
