@@ -95,10 +95,10 @@ def test_side_by_side_ctrl_c_waits_and_resumes_to_the_same(graph, members, tmp_p
 def test_an_error_in_a_part_is_raised(graph, members, monkeypatch):
     monkeypatch.setattr("newtonnet.training.parts.CACHED", 1)
 
-    def broken(self, logits):
+    def broken(self, classes, epoch, *, wanted):
         raise ZeroDivisionError("inside")
 
-    monkeypatch.setattr("newtonnet.training.run.Run._learn_homophily", broken)
+    monkeypatch.setattr("newtonnet.training.steering.Steering.learn", broken)
     with pytest.raises(ZeroDivisionError, match="inside"):
         train(graph, *members, threads=2)
 

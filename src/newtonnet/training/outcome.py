@@ -62,7 +62,7 @@ def _part_records(run: Run, ids: Sequence[str], seconds: float) -> list[Record]:
         logits = run.whole(run.inputs)
         judgement = judge("accuracy", logits, run.all_targets)
         accuracies = judgement.accuracies[2].tolist()
-        homophily = predicted_homophily(run.pairs, judgement.classes).tolist()
+        homophily = predicted_homophily(run.steering.pairs, judgement.classes).tolist()
         points, values, response = _learned_filter(run.whole)
     curves = torch.stack(run.curves) if run.curves else torch.zeros(0, 1 + len(CURVES), len(run.configs))
     records = []

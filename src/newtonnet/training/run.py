@@ -16,12 +16,12 @@ from newtonnet.nn import Inputs, Noise, Population
 from .adam import Adam
 from .config import Config
 from .metrics import cross_entropy, judge, make_targets
-from .shape import Reals, adjusted_pivot, band_masks, band_pull, penalise, predicted_homophily
+from .steering import Steering
 
 CURVES = ("loss", "train", "validation", "test", "homophily")
 """What a record's history holds beside the epoch."""
 
-KEPT = ("best_scores", "best_epoch", "epochs", "failed", "largest", "homophily", "pivot")
+KEPT = ("best_scores", "best_epoch", "epochs", "failed", "largest")
 """Bookkeeping of all members that a checkpoint holds as it is."""
 
 
@@ -80,10 +80,9 @@ class Run:
         self.whole, self.graph, self.splits, self.configs = model, graph, splits, configs
         self.shared = configs[0]
         self.device = device
-        self.inputs, self.pairs, self.degrees = shared.inputs, shared.pairs, shared.degrees
+        self.inputs = shared.inputs
+        self.steering = Steering(model, graph, configs, shared.pairs, shared.degrees)
         self.all_targets = make_targets(graph, list(splits), device)
-        self.bands = band_masks(model.filter.points).numpy() if model.filter is not None else np.zeros((3, 0), np.bool_)
-        self.gammas = np.array([config.gammas for config in configs]).T
         ceilings = [float("inf") if config.ceiling is None else config.ceiling for config in configs]
         self.ceilings = torch.tensor(ceilings, dtype=model.dtype, device=device)
 
@@ -95,8 +94,6 @@ class Run:
         self.epochs = np.zeros(population, dtype=np.int64)
         self.failed = np.zeros(population, dtype=np.bool_)
         self.largest = np.zeros(population)
-        self.pivot = np.full(population, 1 / graph.classes)
-        self.homophily = self.pivot.copy()
         self.curves: list[Tensor] = []
         self.ahead: Tensor | None = None
         self.model, self.targets = model, self.all_targets
@@ -117,7 +114,7 @@ class Run:
             judgement = judge(self.shared.metric, logits, self.targets)
             reached = judgement.scores.cpu().numpy()
             sound = np.isfinite(loss.cpu().numpy()) & judgement.sound.cpu().numpy()
-            homophily = self._learn_homophily(judgement.classes)
+            homophily = self.steering.learn(judgement.classes, self.epoch, wanted=self._curves_due())
         self._keep_best(reached, sound)
         self._keep_curves(loss, reached, homophily)
         self.epochs[self.places] = self.epoch
@@ -135,7 +132,7 @@ class Run:
         loss = cross_entropy(logits, self.targets)
         slopes = torch.autograd.grad(loss, list(parameters.values()), torch.ones_like(loss))
         gradients = dict(zip(parameters, slopes, strict=True))
-        penalty = self._penalise(gradients) if self.steered else np.zeros(1)
+        penalty = self.steering.add_slopes(self.model, gradients)
         self.adam.step(gradients)
         with torch.no_grad():
             for values in self.model.filter_parameters().values():
@@ -157,37 +154,6 @@ class Run:
         with torch.no_grad():
             evaluated: Tensor = self.model(self.inputs)
         return evaluated
-
-    def _penalise(self, gradients: dict[str, Tensor]) -> Reals:
-        """The penalty on the raw values or on the filter's amplitudes; its slopes are added to the gradients."""
-        filter, parameters, shared = self.model.filter, self.model.filter_parameters(), self.shared
-        if filter is None:
-            return np.zeros(1)
-        penalty, slopes = penalise(
-            filter, parameters, self.bands, self.pull, raw=shared.penalises_raw, squared=shared.squared
-        )
-        for name, slope in slopes.items():
-            gradients[f"filter_{name}"] = gradients[f"filter_{name}"] + slope
-        return penalty
-
-    def _learn_homophily(self, classes: Tensor) -> Tensor | None:
-        """Refresh the h that steers the penalty when it is due; None where neither it nor the curves need it."""
-        due = self.epoch % self.shared.refresh == 0 and self.steered
-        if not due and not self._curves_due():
-            return None
-        homophily = predicted_homophily(self.pairs, classes)
-        if due:
-            self.homophily[self.places] = homophily.cpu().numpy()
-            if self.shared.pivot == "adjusted":
-                pivot = adjusted_pivot(self.degrees, classes, self.graph.classes)
-                self.pivot[self.places] = pivot.cpu().numpy()
-            self._steer()
-        return homophily
-
-    def _steer(self) -> None:
-        """Let the penalty follow the homophily of those that train."""
-        excess = self.homophily[self.places] - self.pivot[self.places]
-        self.pull = band_pull(excess, self.present_gammas)
 
     def _keep_best(self, reached: NDArray[np.float64], sound: NDArray[np.bool_]) -> None:
         before = self.best_scores[1, self.places]
@@ -224,11 +190,9 @@ class Run:
         self.model = self.model.take(left)
         self.adam = self.adam.take(self.model, left)
         self.targets = self.targets.take(left)
-        self.present_gammas = self.gammas[:, self.places]
-        self.steered = bool(self.present_gammas.any())
+        self.steering.stay(self.places)
         self.bounded = bool(self.ceilings[members].isfinite().any())
         self.ahead = None
-        self._steer()
 
     def report(self) -> Progress:
         """How far the run is."""
@@ -243,6 +207,8 @@ class Run:
             "steps": torch.tensor(self.adam.steps),
             "members": self.members,
             "curves": torch.stack(self.curves) if self.curves else torch.zeros(0),
+            "homophily": torch.as_tensor(self.steering.homophily),
+            "pivot": torch.as_tensor(self.steering.pivot),
             **{name: torch.as_tensor(getattr(self, name)) for name in KEPT},
         }
         parts: dict[str, Mapping[str, Tensor]] = {
@@ -262,7 +228,7 @@ class Run:
         self.curves = list(state["curves"])
         for name in KEPT:
             setattr(self, name, state[name].numpy())
-        self._steer()
+        self.steering.restore(state["homophily"].numpy(), state["pivot"].numpy())
         self.model.put({name: state[f"model.{name}"] for name in self.best})
         for name in self.best:
             self.best[name].copy_(state[f"best.{name}"])
