@@ -27,7 +27,7 @@ def test_scores_and_loss_equal_scikit_learns(graph, splits, rng):
     targets = make_targets(graph, splits)
     accuracy = judge("accuracy", torch.tensor(logits), targets).scores
     auc = judge("roc_auc", torch.tensor(logits), targets).scores
-    loss = cross_entropy(torch.tensor(logits), targets)
+    loss, slopes = cross_entropy(torch.tensor(logits), targets)
     for p, split in enumerate(splits):
         for i, part in enumerate((split.train, split.validation, split.test)):
             y, z = graph.labels[part], logits[part, p]
@@ -35,6 +35,9 @@ def test_scores_and_loss_equal_scikit_learns(graph, splits, rng):
             assert float(auc[i, p]) == pytest.approx(roc_auc_score(y, z[:, 1] - z[:, 0]))
         probabilities = np.exp(logits[split.train, p]) / np.exp(logits[split.train, p]).sum(axis=1, keepdims=True)
         assert float(loss[p]) == pytest.approx(log_loss(graph.labels[split.train], probabilities, labels=[0, 1]))
+        expected = np.zeros((90, 2))
+        expected[split.train] = (probabilities - np.eye(2)[graph.labels[split.train]]) / len(split.train)
+        np.testing.assert_allclose(slopes[:, p], expected, atol=1e-12)
 
 
 def test_auc_counts_ties_half(rng):

@@ -7,7 +7,7 @@ from .edge_blocks import components, edge_blocks, isolated_nodes, known_edges
 from .graph import Graph, check_trainable, compact, trusted_graph
 from .homophily import Homophily, homophily
 from .operators import Operator, csr_tensor, normalise, normalised_operator, sparse_tensor
-from .propagate import chebyshev_moments, propagate
+from .propagate import chebyshev_moments, propagate, propagate_back
 from .spectrum import BANDS, band_projectors, spectrum
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "normalise",
     "normalised_operator",
     "propagate",
+    "propagate_back",
     "sparse_tensor",
     "spectral_density",
     "spectrum",

@@ -8,7 +8,7 @@ from .mixhop import MixHop, MixHopOptions
 from .newton_stack import NewtonStack, NewtonStackOptions
 from .noise import Noise
 from .polynomial_models import Options
-from .population import Population
+from .population import Population, PullBack
 from .spatial import GCN, ChebNet, ChebNetOptions, GCNOptions
 from .spectral import SpectralNet, check_condition
 from .tuned_gcn import TunedGCN, TunedGCNOptions
@@ -35,6 +35,7 @@ __all__ = [
     "Noise",
     "Options",
     "Population",
+    "PullBack",
     "SpectralNet",
     "TunedGCN",
     "TunedGCNOptions",

@@ -29,7 +29,7 @@ def encode(features: FeatureMatrix, weights: Weights, *, rate: float, noise: Noi
     Returns:
         Shape ``(n, P, C)``.
     """
-    mask = noise.members(rate, stream=1) if noise is not None and rate > 0 else None
+    mask = hidden_mask(rate, noise)
     if features.transpose is None:
         x = dropped_features(features.matrix, rate, noise, 0)
         blocks: Tensor = _DenseEncoder.apply(x, mask, *weights)  # type: ignore[no-untyped-call]
@@ -43,26 +43,45 @@ def encode(features: FeatureMatrix, weights: Weights, *, rate: float, noise: Noi
     return encoded
 
 
+def hidden_mask(rate: float, noise: Noise | None) -> Mask | None:
+    """Dropout of the hidden layer; None in evaluation or at rate 0."""
+    return noise.members(rate, stream=1) if noise is not None and rate > 0 else None
+
+
 class _SparseEncoder(torch.autograd.Function):
-    """The encoder by native kernels; a hidden number that was cut or dropped is 0, which tells where to go back."""
+    """The encoder of sparse features by native kernels, for a graph of autograd's."""
 
     @staticmethod
     def forward(
         ctx: Any, entries: Entries, mask: Mask | None, weight1: Tensor, bias1: Tensor, weight2: Tensor, bias2: Tensor
     ) -> Tensor:
-        hidden = entries.activated(weight1, bias1, mask)
-        ctx.entries, ctx.scale = entries, 1.0 if mask is None else mask.scale
+        encoded, hidden = encode_entries(entries, mask, (weight1, bias1, weight2, bias2))
+        ctx.entries, ctx.mask = entries, mask
         ctx.save_for_backward(hidden, weight2)
-        return _combined(hidden, weight2, bias2)
+        return encoded
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, Tensor, Tensor, Tensor, Tensor]:
         hidden, weight2 = ctx.saved_tensors
-        gradient = gradient.contiguous()
-        inner, slope2, bias1 = kernels.back(gradient, weight2, hidden, ctx.scale)
-        slope1 = ctx.entries.transposed_product(inner)
-        return None, None, slope1, bias1, slope2, gradient.sum(dim=0)
+        return None, None, *encode_back(ctx.entries, ctx.mask, hidden, weight2, gradient)
+
+
+def encode_entries(entries: Entries, mask: Mask | None, weights: Weights) -> tuple[Tensor, Tensor]:
+    """The encoder by native kernels: its output ``(n, P, C)`` and the hidden layer, which the way back needs."""
+    weight1, bias1, weight2, bias2 = weights
+    hidden = entries.activated(weight1, bias1, mask)
+    return _combined(hidden, weight2, bias2), hidden
+
+
+def encode_back(entries: Entries, mask: Mask | None, hidden: Tensor, weight2: Tensor, slopes: Tensor) -> Weights:
+    """From slopes of the encoder's output to those of its weights.
+
+    A hidden number that was cut or dropped is 0, which tells where to go back.
+    """
+    slopes = slopes.contiguous()
+    inner, slope2, bias1 = kernels.back(slopes, weight2, hidden, 1.0 if mask is None else mask.scale)
+    return entries.transposed_product(inner), bias1, slope2, slopes.sum(dim=0)
 
 
 def _combined(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:

@@ -79,10 +79,26 @@ class Filter:
         tensor([1., 0., 1.])
         """
         if self.link in (_values, _nonnegative_values) and self._at_points is None:
-            values = parameters["values"].detach()
-            return {"values": slope if self.link is _values else slope * (values > 0)}
+            return self._unlinked(parameters, slope)
         slopes = torch.autograd.grad(self.amplitudes(parameters), list(parameters.values()), slope)
         return dict(zip(parameters, slopes, strict=True))
+
+    def pull_back_coefficients(self, parameters: Parameters, slope: Tensor) -> dict[str, Tensor]:
+        """From a slope at the Chebyshev coefficients to those at the raw parameters.
+
+        >>> t = torch.tensor([[2.0], [-1.0]], requires_grad=True)  # c = (t_0 + t_1) / 2, (t_1 - t_0) / 2, rectified
+        >>> slope = torch.tensor([[1.0], [3.0]])
+        >>> newton_filter([0.0, 2.0]).pull_back_coefficients({"values": t}, slope)["values"].flatten()
+        tensor([-1., 0.])
+        """
+        if self.link in (_values, _nonnegative_values):
+            return self._unlinked(parameters, _contract(self.matrix.T, slope))
+        slopes = torch.autograd.grad(self.coefficients(parameters), list(parameters.values()), slope)
+        return dict(zip(parameters, slopes, strict=True))
+
+    def _unlinked(self, parameters: Parameters, slope: Tensor) -> dict[str, Tensor]:
+        """From a slope at the values, rectified or not, to that at the raw ones."""
+        return {"values": slope if self.link is _values else slope * (parameters["values"].detach() > 0)}
 
     @cached_property
     def _at_points(self) -> Tensor | None:

@@ -2,12 +2,10 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from newtonnet import kernels
 from newtonnet.datasets import Split
@@ -77,38 +75,23 @@ def make_targets(graph: Graph, splits: list[Split], device: torch.device | str =
     return Targets(labels.to(device), torch.from_numpy(masks).to(device))
 
 
-def cross_entropy(logits: Tensor, targets: Targets) -> Tensor:
-    """Mean cross entropy of each member over its training nodes: ``(n, P, C)`` to ``(P,)``."""
-    loss: Tensor = _CrossEntropy.apply(logits, targets.training)  # type: ignore[no-untyped-call]
-    return loss
+def cross_entropy(logits: Tensor, targets: Targets) -> tuple[Tensor, Tensor]:
+    """Mean cross entropy of each member over its training nodes, ``(P,)``, and its slopes at the logits ``(n, P, C)``.
 
-
-class _CrossEntropy(torch.autograd.Function):
-    """Cross entropy of the chosen rows, class by class: a handful of classes is too few to work along."""
-
-    @staticmethod
-    def forward(ctx: Any, logits: Tensor, training: Training) -> Tensor:
-        chosen = logits.reshape(-1, logits.shape[2]).index_select(0, training.places).t().contiguous()
-        chosen -= chosen.amax(dim=0)
-        own = chosen.gather(0, training.classes[None])[0]
-        exponentials = chosen.exp_()
-        total = exponentials.sum(dim=0)
-        losses = total.log() - own
-        ctx.save_for_backward(exponentials, total)
-        ctx.training, ctx.shape = training, logits.shape
-        sums = logits.new_zeros(logits.shape[1]).index_add_(0, training.members, losses)
-        return sums / training.sizes
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        exponentials, total = ctx.saved_tensors
-        training, (n, population, classes) = ctx.training, ctx.shape
-        weights = (gradient / training.sizes).index_select(0, training.members)
-        slopes = exponentials * (weights / total)
-        slopes.scatter_add_(0, training.classes[None], -weights[None])
-        out = gradient.new_zeros(n * population, classes)
-        return out.index_copy_(0, training.places, slopes.t()).view(n, population, classes), None
+    It is worked out class by class, since a handful of classes is too few to work along.
+    """
+    training, (n, population, classes) = targets.training, logits.shape
+    chosen = logits.reshape(-1, classes).index_select(0, training.places).t().contiguous()
+    chosen -= chosen.amax(dim=0)
+    own = chosen.gather(0, training.classes[None])[0]
+    exponentials = chosen.exp_()
+    total = exponentials.sum(dim=0)
+    sums = logits.new_zeros(population).index_add_(0, training.members, total.log() - own)
+    weights = (logits.new_ones(population) / training.sizes).index_select(0, training.members)
+    slopes = exponentials * (weights / total)
+    slopes.scatter_add_(0, training.classes[None], -weights[None])
+    out = logits.new_zeros(n * population, classes)
+    return sums / training.sizes, out.index_copy_(0, training.places, slopes.t()).view(n, population, classes)
 
 
 @dataclass(frozen=True, eq=False)

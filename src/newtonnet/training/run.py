@@ -11,7 +11,7 @@ from torch import Tensor
 
 from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
-from newtonnet.nn import Inputs, Noise, Population
+from newtonnet.nn import Inputs, Noise, Population, PullBack
 
 from .adam import Adam
 from .config import Config
@@ -95,7 +95,7 @@ class Run:
         self.failed = np.zeros(population, dtype=np.bool_)
         self.largest = np.zeros(population)
         self.curves: list[Tensor] = []
-        self.ahead: Tensor | None = None
+        self.ahead: tuple[Tensor, PullBack] | None = None
         self.model, self.targets = model, self.all_targets
         self.adam = Adam(model, configs)
         self._stay(torch.arange(population, device=device), torch.arange(population, device=device))
@@ -127,11 +127,9 @@ class Run:
 
     def _train(self) -> Tensor:
         noise = Noise(self.shared.run_seed, self.model.seeds, self.epoch)
-        parameters = self.adam.parameters
-        logits = self.model(self.inputs, noise) if self.ahead is None else self.ahead
-        loss = cross_entropy(logits, self.targets)
-        slopes = torch.autograd.grad(loss, list(parameters.values()), torch.ones_like(loss))
-        gradients = dict(zip(parameters, slopes, strict=True))
+        logits, pull_back = self.model.differentiate(self.inputs, noise) if self.ahead is None else self.ahead
+        loss, slopes = cross_entropy(logits, self.targets)
+        gradients = pull_back(slopes)
         penalty = self.steering.add_slopes(self.model, gradients)
         self.adam.step(gradients)
         with torch.no_grad():
@@ -142,15 +140,14 @@ class Run:
                 sizes = np.abs(values.detach().cpu().numpy())
                 largest = sizes.max(axis=tuple(axis for axis in range(sizes.ndim) if axis != 1))
                 self.largest[self.places] = np.fmax(self.largest[self.places], largest)
-        return loss.detach() + torch.as_tensor(penalty, dtype=loss.dtype, device=loss.device)
+        return loss + torch.as_tensor(penalty, dtype=loss.dtype, device=loss.device)
 
     def _evaluate(self) -> Tensor:
-        """Logits without dropout; a model that has none trains on them in the next epoch, so their graph is kept."""
+        """Logits without dropout; a model that has none trains on them in the next epoch, so the way back is kept."""
         self.ahead = None
         if self.model.deterministic:
-            logits: Tensor = self.model(self.inputs)
-            self.ahead = logits
-            return logits.detach()
+            self.ahead = self.model.differentiate(self.inputs)
+            return self.ahead[0]
         with torch.no_grad():
             evaluated: Tensor = self.model(self.inputs)
         return evaluated
