@@ -39,6 +39,8 @@ def encode(features: FeatureMatrix, weights: Weights, *, rate: float, noise: Noi
         hidden = torch.relu(feature_linear(features, weight1, rate=rate, noise=noise, stream=0) + bias1)
         return member_linear(dropout(hidden, rate=rate, noise=noise, stream=1), weight2, bias2)
     entries = dropped_entries(features, rate, noise, 0)
+    if not torch.is_grad_enabled():
+        return encode_entries(entries, mask, weights)[0]
     encoded: Tensor = _SparseEncoder.apply(entries, mask, *weights)  # type: ignore[no-untyped-call]
     return encoded
 
