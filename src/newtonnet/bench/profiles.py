@@ -55,7 +55,7 @@ QUICK = Profile(
     real=True,
     methods=None,
     large=replace(SIZES["penn94"], name="penn94-sized"),
-    populations=(1, 10, 64),
+    populations=(1, 64),
     kernel=(
         (SIZES["chameleon"], (2, 8, 64, 1024)),
         *((SIZES[name], (2, 8, 64)) for name in ("penn94", "genius", "twitch-gamer")),
