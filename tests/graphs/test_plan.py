@@ -1,5 +1,6 @@
 """The native series against the vendor's, in every width, order, type and number of threads."""
 
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -56,6 +57,15 @@ def test_callers_in_several_threads_do_not_share_what_they_work_in(rng):
         for _ in range(5):
             together = list(pool.map(lambda x: propagate(operator, x, c), blocks))
             assert all(map(torch.equal, together, alone))
+
+
+def test_a_copy_of_a_used_plan_reads_its_own_matrix(hubs, rng):
+    used = normalised_operator(hubs).plan
+    x, c = torch.tensor(rng.standard_normal((70, 3))), torch.ones(4, 3, dtype=torch.float64)
+    used.series(x.float(), c.float(), None)
+    other = pickle.loads(pickle.dumps(used))
+    assert set(filter(None, other.addresses)).isdisjoint(filter(None, used.addresses))
+    assert torch.equal(other.series(x.float(), c.float(), None)[0], used.series(x.float(), c.float(), None)[0])
 
 
 def test_threads_in_step_equal_one(hubs, rng, monkeypatch):

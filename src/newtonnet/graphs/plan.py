@@ -139,9 +139,9 @@ class Plan:
         """The row pointers as an array."""
         return self.rows.numpy()
 
-    @cached_property
+    @property
     def addresses(self) -> list[int | None]:
-        """Where the kernel finds the matrix."""
+        """Where the kernel finds the matrix; not kept, since a copy of the plan has its matrix elsewhere."""
         stored = (self.order, self.rows, self.columns, self.values, self.factor, self.scale, self.unscale)
         return [None if part is None else part.data_ptr() for part in stored]
 

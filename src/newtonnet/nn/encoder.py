@@ -9,7 +9,16 @@ from torch.autograd.function import once_differentiable
 from newtonnet import kernels
 from newtonnet.kernels import Mask
 
-from .layers import Entries, FeatureMatrix, dropout, dropped_entries, dropped_features, feature_linear, member_linear
+from .layers import (
+    Entries,
+    FeatureMatrix,
+    dropout,
+    dropped_entries,
+    dropped_features,
+    feature_linear,
+    member_linear,
+    member_mask,
+)
 from .noise import Noise, drop, is_native
 
 Weights = tuple[Tensor, Tensor, Tensor, Tensor]
@@ -29,7 +38,7 @@ def encode(features: FeatureMatrix, weights: Weights, *, rate: float, noise: Noi
     Returns:
         Shape ``(n, P, C)``.
     """
-    mask = hidden_mask(rate, noise)
+    mask = member_mask(rate, noise, stream=1)
     if features.transpose is None:
         x = dropped_features(features.matrix, rate, noise, 0)
         blocks: Tensor = _DenseEncoder.apply(x, mask, *weights)  # type: ignore[no-untyped-call]
@@ -43,11 +52,6 @@ def encode(features: FeatureMatrix, weights: Weights, *, rate: float, noise: Noi
         return encode_entries(entries, mask, weights)[0]
     encoded: Tensor = _SparseEncoder.apply(entries, mask, *weights)  # type: ignore[no-untyped-call]
     return encoded
-
-
-def hidden_mask(rate: float, noise: Noise | None) -> Mask | None:
-    """Dropout of the hidden layer; None in evaluation or at rate 0."""
-    return noise.members(rate, stream=1) if noise is not None and rate > 0 else None
 
 
 class _SparseEncoder(torch.autograd.Function):

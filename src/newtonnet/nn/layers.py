@@ -184,6 +184,11 @@ def dropout(x: Tensor, *, rate: float, noise: Noise | None, stream: int) -> Tens
     return x if noise is None or rate == 0 else noise.drop_members(x, rate, stream=stream)
 
 
+def member_mask(rate: float, noise: Noise | None, *, stream: int) -> kernels.Mask | None:
+    """What decides on each member's own dropout; None in evaluation or at rate 0."""
+    return None if noise is None or rate == 0 else noise.members(rate, stream=stream)
+
+
 def uniform_start(seeds: Sequence[int], shapes: Sequence[tuple[int, ...]], fan_ins: Sequence[int]) -> list[Tensor]:
     r"""Start weights uniform in :math:`\pm 1/\sqrt{\text{fan in}}`, drawn for each member from its own seed.
 

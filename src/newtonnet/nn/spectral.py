@@ -12,9 +12,9 @@ from newtonnet.graphs import Graph, propagate, propagate_back
 from newtonnet.polynomials import Filter
 
 from .branch import Branch, branch_logits
-from .encoder import encode, encode_back, encode_entries, hidden_mask
+from .encoder import encode, encode_back, encode_entries
 from .inputs import adjacency_features, check_features, check_same_graph, normalised_inputs, with_adjacency
-from .layers import Inputs, dropout, dropped_entries, feature_linear, uniform_start
+from .layers import Inputs, dropout, dropped_entries, feature_linear, member_mask, uniform_start
 from .noise import Noise, check_rate, drop
 from .population import Population, PullBack
 
@@ -134,8 +134,8 @@ class SpectralNet(Population):
         if not self.hidden or self.branch is not None or inputs.features.patterns is None:
             return super().differentiate(inputs, noise)
         weights = (self.weight1, self.bias1, self.weight2, self.bias2)
-        rate, mask = self.propagation_dropout, hidden_mask(self.dropout, noise)
-        last = noise.members(rate, stream=2) if noise is not None and rate > 0 else None
+        mask = member_mask(self.dropout, noise, stream=1)
+        last = member_mask(self.propagation_dropout, noise, stream=2)
         with torch.no_grad():
             entries = dropped_entries(inputs.features, self.dropout, noise, 0)
             encoded, hidden = encode_entries(entries, mask, weights)
