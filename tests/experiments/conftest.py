@@ -20,7 +20,16 @@ def store(tmp_path):
     def write(
         dataset, model, scores, *, settings=None, label="", protocol="random", fixed=None, source="proposed", **columns
     ):
-        study = Study(dataset, "sum", model, label=label, protocol=protocol, fixed=fixed or {}, splits=SPLITS)
+        study = Study(
+            dataset,
+            "sum",
+            model,
+            label=label,
+            space=columns.get("space", {}),
+            protocol=protocol,
+            fixed=fixed or {},
+            splits=SPLITS,
+        )
         trials = [
             Trial(
                 study=study.key,

@@ -7,7 +7,7 @@ from newtonnet.cli.app import app, run
 from newtonnet.experiments.beyond import BEYOND
 from newtonnet.experiments.cells import Cell, chosen_setting, missing, plan, read_stored
 from newtonnet.experiments.claim import Request, load_lines, wanted_cells
-from newtonnet.experiments.scores import score, split_ratio
+from newtonnet.experiments.scores import NAMES, score, split_ratio
 from newtonnet.experiments.table1 import TABLE1, falls_short
 
 T9 = 2.2621571627409915
@@ -57,6 +57,40 @@ def test_the_report_tests_every_method_against_newtonnet_and_lists_what_falls_sh
     assert row["NewtonNet"][5:8] == (None, None, None)
     assert "10 splits; 1 settings tried" in texas.notes[0]
     assert "reproduce table1 --profile paper --datasets texas" in texas.notes[1]
+
+
+LARGE = {"dropout": tuple(range(100))}
+
+
+@pytest.mark.parametrize(
+    ("space", "difference", "shown"),
+    [(LARGE, "+5.00 [+5.00, +5.00]", "75.00 ± 1.0 (54.21) ²"), ({}, "+15.00 [+15.00, +15.00]", "75.00 ± 1.0 (54.21)")],
+)
+def test_pairs_are_compared_after_as_many_settings_unless_there_are_no_more(
+    store, scores, tmp_path, space, difference, shown
+):
+    ours = [(0.8, scores(0.7)), (0.85, scores(0.8)), (0.9, scores(0.9))]
+    store("texas", "newtonnet", ours, space=LARGE)
+    store("texas", "gcn", [(0.6, scores(0.75)), (0.5, scores(0.99))], space=space)
+    report = TABLE1.summarise(load_lines(TABLE1, tmp_path / "results"))
+    row = {row[0]: row for row in next(table for table in report.tables if table.title == "texas").rows}
+    assert row["GCN"][5] == difference
+    assert row["NewtonNet"][1] == "90.00 ± 1.00"
+    texas = next(row for row in report.headline.rows if row[0] == "texas")
+    assert texas[2] == shown
+    assert texas[-1] == "90.00 ± 1.0 (87.11)"
+
+
+def test_newtonnet_is_called_first_only_where_every_method_is_there(store, scores, tmp_path):
+    results = tmp_path / "results"
+    for model in NAMES:
+        store("texas", model, [(0.9, scores(0.95 if model == "newtonnet" else 0.6))])
+        if model != "mixhop":
+            store("cora", model, [(0.9, scores(0.95 if model == "newtonnet" else 0.6))])
+    found = TABLE1.summarise(load_lines(TABLE1, results)).findings[1]
+    assert found.ours.startswith("first by mean on 1 of the 1 graphs with all methods; of 19 comparisons")
+    assert found.verdict == "holds"
+    assert found.published == "first on 1 of these 1"
 
 
 def test_graphs_without_data_keep_their_rows_and_name_the_command(store, scores, tmp_path):

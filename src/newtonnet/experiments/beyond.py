@@ -9,9 +9,9 @@ from .cells import Cell
 from .claim import Claim, Request
 from .exhibit import FAILS, HOLDS, OPEN, PARTLY, Finding, Report
 from .results import Line
-from .score_tables import HERO, Cells, as_json, graph_table, newtonnet_table, overview, scores_of, tested
-from .scores import NAMES, how_made, split_ratio
-from .table1 import SIGNIFICANT, by_cell, chosen_datasets, stored_lines, trials_of
+from .score_tables import HERO, RAISED, Cells, as_json, graph_table, newtonnet_table, overview, standing
+from .scores import NAMES, how_made
+from .table1 import by_cell, chosen_datasets, stored_lines, trials_of
 
 GRAPHS = {
     "chameleon-filtered": "fixed",
@@ -47,7 +47,10 @@ def summarise(lines: Sequence[Line]) -> Report:
         return Report((Finding(_STATEMENT, "nothing stored", "not tested", OPEN),), data={}, bare=True)
     done = [dataset for dataset in GRAPHS if any(name == dataset for name, _ in there)]
     notes = (
-        "Test score in percent by the paper's selection (ROC-AUC on minesweeper). " + how_made(list(there.values())),
+        "Test score in percent by the paper's selection (ROC-AUC on minesweeper). "
+        + RAISED
+        + " "
+        + how_made(list(there.values())),
         *(f"{name}: {'; '.join(CATALOGUE[name].warnings)}." for name in done if CATALOGUE[name].warnings),
         "Command: `newtonnet reproduce beyond --profile paper`",
     )
@@ -67,24 +70,13 @@ _STATEMENT = "NewtonNet also leads on graphs that the paper lacks"
 
 
 def _finding(there: Cells, done: Sequence[str]) -> Finding:
-    first, behind, count = [], [], 0
-    for name in done:
-        scores = scores_of(there, name)
-        if HERO not in scores or len(scores) < 2:
-            continue
-        count += 1
-        if max(scores, key=lambda model: scores[model].mean) == HERO:
-            first.append(name)
-        for model, (difference, p) in tested(scores, split_ratio(name, GRAPHS[name])).items():
-            if p < SIGNIFICANT and difference.mean < 0:
-                behind.append(f"{NAMES[model]} on {name}")
-    if not count:
+    found = standing(there, done)
+    if not found.compared:
         return Finding(_STATEMENT, "too few trials", "not tested", OPEN)
-    ours = f"first by mean on {len(first)} of {count}" + (
-        f"; significantly behind {', '.join(behind)}" if behind else "; nowhere significantly behind"
-    )
-    verdict = HOLDS if len(first) == count else FAILS if not first and behind else PARTLY
-    return Finding(_STATEMENT, ours, "not tested", verdict)
+    verdict = HOLDS if found.whole and found.first == found.whole else PARTLY
+    if found.behind and not found.first:
+        verdict = FAILS
+    return Finding(_STATEMENT, str(found), "not tested", verdict)
 
 
 def _command(dataset: str) -> str:

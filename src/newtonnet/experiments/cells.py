@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +97,15 @@ class Stored:
     study: Mapping[str, Any]
     """The study's description."""
     trials: tuple[Trial, ...]
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether all settings of its space were tried, so that a longer search would find no other."""
+        return len(self.trials) >= math.prod(len(values) for values in self.study["space"].values())
+
+    def first(self, count: int) -> "Stored":
+        """The same study when so many settings had been tried."""
+        return replace(self, trials=self.trials[:count])
 
 
 def read_stored(results: Path, dataset: str, model: str, *, label: str = "", protocol: str = "random") -> Stored | None:

@@ -1,12 +1,14 @@
 """Tables of scores: methods on graphs by both selections, with intervals and paired tests against NewtonNet."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from .cells import Stored
 from .exhibit import Cell, Table
 from .published import SCORES
-from .scores import NAMES, Score, against, how_made, score, split_ratio
+from .scores import NAMES, Score, against, equal_searches, how_made, score, split_ratio
+from .statistics import SIGNIFICANT, Estimate
 
 Cells = Mapping[tuple[str, str], Stored]
 """(dataset, model) to what is stored."""
@@ -37,6 +39,8 @@ def overview(
 ) -> Table:
     """Graphs in rows and methods in columns: mean ± std by the paper's selection, the published mean in brackets.
 
+    A search that is shorter than others on its graph has its number of settings raised behind it.
+
     Args:
         cells: what is stored.
         datasets: the rows.
@@ -51,9 +55,22 @@ def overview(
             found = score(cells.get((dataset, model)))
             ours = "–" if found is None else f"{found.mean:.2f} ± {found.std:.1f}"
             published = SCORES.get((dataset, model))
-            row.append(ours if published is None else f"{ours} ({published[0]:.2f})")
+            beside = "" if published is None else f" ({published[0]:.2f})"
+            row.append(ours + beside + _raised(cells, dataset, model))
         rows.append(tuple(row))
     return Table(title, ("graph", *NAMES.values()), tuple(rows), tuple(notes))
+
+
+RAISED = "A raised number: so many settings were tried, fewer than for others on the graph."
+
+
+def _raised(cells: Cells, dataset: str, model: str) -> str:
+    """The number of settings in raised digits where other methods on the graph have more; else nothing."""
+    stored = cells.get((dataset, model))
+    most = max((len(one.trials) for (name, _), one in cells.items() if name == dataset), default=0)
+    if stored is None or stored.exhausted or len(stored.trials) == most:
+        return ""
+    return " " + str(len(stored.trials)).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
 def newtonnet_table(cells: Cells, datasets: Sequence[str]) -> Table:
@@ -85,9 +102,8 @@ def graph_table(cells: Cells, dataset: str, *, command: str) -> Table | None:
     by = {name: _scores(there, name) for name in ("paper", "nested")}
     if not by["paper"]:
         return None
-    protocol = next(iter(there.values())).protocol
     rows: list[tuple[Cell, ...]] = []
-    tests = {name: tested(found, split_ratio(dataset, protocol)) for name, found in by.items()}
+    tests = {name: differences(cells, dataset, name) for name in by}
     for model, stored in there.items():
         if model not in by["paper"]:
             rows.append((NAMES[model], *("failed",) * 7, len(stored.trials)))
@@ -122,16 +138,68 @@ def graph_table(cells: Cells, dataset: str, *, command: str) -> Table | None:
     metric = next(iter(there.values())).study["metric"]
     notes = (
         f"{'ROC-AUC' if metric == 'roc_auc' else 'Accuracy'} in percent. {how_made(list(there.values()))} "
-        "Intervals and p by the t distribution with the variance of Nadeau and Bengio; p by Holm over the methods.",
+        "Intervals and p by the t distribution with the variance of Nadeau and Bengio; p by Holm over the methods. "
+        "Where a search has fewer settings, NewtonNet − method and p take as many of NewtonNet's, its first.",
         f"Command: `{command}`",
     )
     return Table(dataset, columns, tuple(rows), notes)
 
 
-def tested(scores: Mapping[str, Score], ratio: float) -> Mapping[str, tuple[Any, float]]:
-    """NewtonNet less every other method with its adjusted p; nothing without NewtonNet."""
-    others = {model: found for model, found in scores.items() if model != HERO}
-    return against(scores[HERO], others, ratio) if HERO in scores else {}
+def differences(cells: Cells, dataset: str, selection: str = "paper") -> Mapping[str, tuple[Estimate, float]]:
+    """NewtonNet less every other method of one graph with its adjusted p, both with as many settings tried."""
+    there = {model: cells[dataset, model] for model in NAMES if (dataset, model) in cells}
+    ours = there.pop(HERO, None)
+    if ours is None:
+        return {}
+    pairs: dict[str, tuple[Score, Score]] = {}
+    for model, other in there.items():
+        mine, theirs = (score(one, selection) for one in equal_searches(ours, other))
+        if mine is not None and theirs is not None:
+            pairs[model] = mine, theirs
+    return against(pairs, split_ratio(dataset, ours.protocol))
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How NewtonNet stands against the other methods, by the paper's selection and with equal searches.
+
+    Attributes:
+        whole: graphs on which every method has a score.
+        first: those of them on which no method has a better mean.
+        ahead: (graph, method) where NewtonNet is significantly better.
+        behind: (graph, method) where it is significantly worse.
+        compared: number of pairs.
+    """
+
+    whole: tuple[str, ...]
+    first: tuple[str, ...]
+    ahead: tuple[tuple[str, str], ...]
+    behind: tuple[tuple[str, str], ...]
+    compared: int
+
+    def __str__(self) -> str:
+        """One line for people."""
+        behind = ", ".join(f"{NAMES[model]} on {name}" for name, model in self.behind)
+        return (
+            f"first by mean on {len(self.first)} of the {len(self.whole)} graphs with all methods; of {self.compared} "
+            f"comparisons significantly better in {len(self.ahead)}, significantly worse in {len(self.behind)}"
+            + (f" ({behind})" if behind else "")
+        )
+
+
+def standing(cells: Cells, datasets: Sequence[str]) -> Standing:
+    """NewtonNet against all others on some graphs."""
+    tests = {name: differences(cells, name) for name in datasets}
+    pairs = [(name, model, *found) for name, one in tests.items() for model, found in one.items()]
+    sure = [(name, model, difference.mean) for name, model, difference, p in pairs if p < SIGNIFICANT]
+    whole = tuple(name for name, one in tests.items() if len(one) == len(NAMES) - 1)
+    return Standing(
+        whole=whole,
+        first=tuple(name for name in whole if all(found.mean >= 0 for found, _ in tests[name].values())),
+        ahead=tuple((name, model) for name, model, mean in sure if mean > 0),
+        behind=tuple((name, model) for name, model, mean in sure if mean < 0),
+        compared=len(pairs),
+    )
 
 
 def _scores(stored: Mapping[str, Stored], selection: str) -> dict[str, Score]:

@@ -81,12 +81,23 @@ def split_ratio(dataset: str, protocol: str) -> float:
     return (n - 6 * n // 10 - 2 * n // 10) / (tenths * n // 10)
 
 
-def against(ours: Score, others: Mapping[str, Score], ratio: float) -> dict[str, tuple[Estimate, float]]:
-    """NewtonNet less every other method of one graph, and the p-values that Holm adjusts for all of them."""
-    found = {name: compare(ours.test, other.test, ratio) for name, other in others.items()}
+def against(pairs: Mapping[str, tuple[Score, Score]], ratio: float) -> dict[str, tuple[Estimate, float]]:
+    """The first less the second of every pair on one graph, and the p-values that Holm adjusts for all of them."""
+    found = {name: compare(one.test, other.test, ratio) for name, (one, other) in pairs.items()}
     known = {name: difference for name, difference in found.items() if difference is not None}
     adjusted = holm([difference.p for difference in known.values()])
     return {name: (difference, p) for (name, difference), p in zip(known.items(), adjusted, strict=True)}
+
+
+def equal_searches(one: Stored, other: Stored) -> tuple[Stored, Stored]:
+    """Two studies with the same number of settings: the first ones of the longer search, which would find more.
+
+    A search that has tried its whole space would find no more, so the other stays as long as it is.
+    """
+    shorter, longer = sorted((one, other), key=lambda stored: len(stored.trials))
+    if shorter.exhausted or len(shorter.trials) == len(longer.trials):
+        return one, other
+    return one.first(len(shorter.trials)), other.first(len(shorter.trials))
 
 
 def how_made(stored: Sequence[Stored]) -> str:

@@ -10,6 +10,9 @@ from scipy.stats import t as student
 LEVEL = 0.95
 """Of every interval."""
 
+SIGNIFICANT = 0.05
+"""What an adjusted p must be below."""
+
 Scores = Sequence[float | None]
 """A score for each split; None where there is none."""
 

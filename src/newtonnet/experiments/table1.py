@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from newtonnet.datasets import CATALOGUE
 from newtonnet.datasets import summarise as describe
@@ -12,8 +11,18 @@ from .claim import Claim, Request
 from .exhibit import FAILS, HOLDS, OPEN, PARTLY, Finding, Report, Table
 from .published import DATASETS, SCORES
 from .results import Line
-from .score_tables import HERO, as_json, graph_table, newtonnet_table, overview, scores_of, tested
-from .scores import NAMES, Score, how_made, split_ratio
+from .score_tables import (
+    HERO,
+    RAISED,
+    Cells,
+    as_json,
+    graph_table,
+    newtonnet_table,
+    overview,
+    scores_of,
+    standing,
+)
+from .scores import NAMES, Score, how_made
 from .settings import UNTOUCHED
 
 ABSENT = ("penn94", "twitch-gamer", "genius")
@@ -23,8 +32,6 @@ QUICK = 4
 """Settings for each cell in a first look; a longer search goes on from them."""
 MANY, FEW = 40, 12
 SMALL = ("cora", "citeseer", "chameleon", "squirrel", "texas", "cornell")
-
-SIGNIFICANT = 0.05
 
 
 def trials_of(profile: str, dataset: str) -> int:
@@ -80,7 +87,7 @@ def summarise(lines: Sequence[Line]) -> Report:
     made = how_made(list(there.values()))
     fill = "; ".join(f"{name}: `{_command(name)}`" for name in remarks)
     notes = (
-        "Test score in percent by the paper's selection; in brackets the paper's own mean. " + made,
+        "Test score in percent by the paper's selection; in brackets the paper's own mean. " + RAISED + " " + made,
         *((f"Data not at hand; with its files in $NEWTONNET_DATA a row is filled by: {fill}",) * bool(fill)),
         "Command: `newtonnet reproduce table1 --profile paper`",
     )
@@ -108,7 +115,7 @@ def falls_short(ours: Score, published: tuple[float, float]) -> bool:
     return ours.high < published[0] - published[1] / 2
 
 
-def _reaches(there: dict[tuple[str, str], Stored], done: Sequence[str]) -> Finding:
+def _reaches(there: Cells, done: Sequence[str]) -> Finding:
     statement = "NewtonNet reaches the published accuracy"
     rule = "short: upper end of our 95% interval below the paper's mean − std/2"
     found = {name: scores_of(there, name).get(HERO) for name in done}
@@ -125,33 +132,17 @@ def _reaches(there: dict[tuple[str, str], Stored], done: Sequence[str]) -> Findi
     return Finding(statement, ours, rule, HOLDS if not short else FAILS if len(short) == len(known) else PARTLY)
 
 
-def _leads(there: dict[tuple[str, str], Stored], done: Sequence[str]) -> Finding:
+def _leads(there: Cells, done: Sequence[str]) -> Finding:
     statement = "NewtonNet has the best score of all methods"
-    first, behind, ahead, compared, in_paper = [], [], 0, 0, []
-    whole: dict[str, dict[str, Any]] = {}
-    for name in done:
-        scores = scores_of(there, name)
-        if HERO not in scores or len(scores) < 2:
-            continue
-        whole[name] = scores
-        if max(scores, key=lambda model: scores[model].mean) == HERO:
-            first.append(name)
-        if max(NAMES, key=lambda model: SCORES[name, model][0]) == HERO:
-            in_paper.append(name)
-        for model, (difference, p) in tested(scores, split_ratio(name, "random")).items():
-            compared += 1
-            if p < SIGNIFICANT and difference.mean < 0:
-                behind.append(f"{NAMES[model]} on {name}")
-            ahead += p < SIGNIFICANT and difference.mean > 0
-    if not whole:
+    found = standing(there, done)
+    if not found.compared:
         return Finding(statement, "too few trials", "first on most graphs", OPEN)
-    ours = (
-        f"first by mean on {len(first)} of {len(whole)} graphs; of {compared} comparisons significantly better in "
-        f"{ahead}, significantly worse in {len(behind)}" + (f" ({', '.join(behind)})" if behind else "")
-    )
-    lost = set(in_paper) - set(first)
-    verdict = HOLDS if not lost and not behind else FAILS if not first and behind else PARTLY
-    return Finding(statement, ours, f"first on {len(in_paper)} of these {len(whole)}", verdict)
+    in_paper = {name for name in found.whole if max(NAMES, key=lambda model: SCORES[name, model][0]) == HERO}
+    lost = in_paper - set(found.first)
+    verdict = HOLDS if found.whole and not lost and not found.behind else PARTLY
+    if found.behind and not found.first:
+        verdict = FAILS
+    return Finding(statement, str(found), f"first on {len(in_paper)} of these {len(found.whole)}", verdict)
 
 
 def _nothing() -> Finding:

@@ -11,8 +11,8 @@ from .claim import Claim, Request
 from .exhibit import FAILS, HOLDS, OPEN, PARTLY, Curves, Figure, Finding, Report, Role, Series, Table
 from .results import Line
 from .scores import NAMES, Score, against, score, split_ratio
-from .statistics import Estimate, compare
-from .table1 import SIGNIFICANT, chosen_datasets
+from .statistics import SIGNIFICANT, Estimate, compare
+from .table1 import chosen_datasets
 
 GRAPHS = ("chameleon", "squirrel")
 TENTHS = {"quick": (1, 3, 6), "paper": (1, 2, 3, 4, 5, 6)}
@@ -134,7 +134,7 @@ def _leads(scores: Scores) -> Finding:
         ours = here.pop("newtonnet")
         first += all(ours.mean > other.mean for other in here.values())
         ratio = split_ratio(graph, f"weak-0.{tenth}")
-        for method, (difference, p) in against(ours, here, ratio).items():
+        for method, (difference, p) in against({name: (ours, one) for name, one in here.items()}, ratio).items():
             if p < SIGNIFICANT and difference.mean < 0:
                 behind.append(f"{_name(method)} on {graph} at 0.{tenth}")
     if not count:
