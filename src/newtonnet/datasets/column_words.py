@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .encoding import Column, Encoding, Kind, as_text, is_missing
+from .column_values import as_text, is_missing
+from .encoding import Column, Encoding, Kind
 from .listing import listed
 from .text_numbers import why_text
 

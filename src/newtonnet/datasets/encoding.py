@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -12,24 +12,14 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .column_values import Where, as_text, first_of, holds_lists, holds_numbers, row_number, to_numbers
 from .listing import listed
-from .text_numbers import is_number, why_text
-
-MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
-"""Texts that stand for a missing value, in every column but ids."""
+from .text_numbers import why_text
 
 MOST_CATEGORIES = 1000
 """A text column with more different values than this is a name or a sentence, not a category."""
 
 Kind = Literal["binary", "number", "category", "vector"]
-
-Where = Callable[[int], str]
-"""What a message calls the row of this index."""
-
-
-def row_number(index: int) -> str:
-    """A row by its number, counted from 1."""
-    return f"row {index + 1}"
 
 
 @dataclass(frozen=True)
@@ -109,41 +99,6 @@ def encode(table: pa.Table, encoding: Encoding, *, where: Where = row_number) ->
     return sp.csr_array(sp.hstack([sp.csr_array(block) for block in blocks], format="csr"))
 
 
-def as_text(values: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-    """Values as text; texts that stand for a missing value become null, and 1.0 is written as 1."""
-    kind = values.type
-    try:
-        if pa.types.is_dictionary(kind):
-            values = values.cast(kind.value_type)
-        if pa.types.is_floating(values.type):
-            values = values.cast(pa.float64())
-            values = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
-            if _all_whole(values):
-                values = values.cast(pa.int64())
-        return without_missing(values.cast(pa.string()))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
-        raise ValueError(f"column {name!r} holds {kind}, which is neither text nor numbers") from reason
-
-
-def without_missing(text: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The same texts; those that stand for a missing value become null."""
-    return pc.if_else(pc.is_in(text, value_set=pa.array(MISSING)), pa.scalar(None, pa.string()), text)
-
-
-def is_missing(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Which values are missing."""
-    if pa.types.is_floating(values.type):
-        return pc.is_null(values, nan_is_null=True)
-    known = values if _is_number(values.type) or _is_list(values.type) else as_text(values, "")
-    return pc.is_null(known)
-
-
-def _all_whole(numbers: pa.ChunkedArray) -> bool:
-    """Whether a 64-bit whole number holds each of them."""
-    small = pc.less(pc.abs(numbers), 2.0**63)
-    return pc.all(pc.and_(small, pc.equal(numbers, pc.round(numbers)))).as_py() is not False
-
-
 def _names(column: Column) -> list[str]:
     if column.kind == "category":
         names = [f"{column.name}={category}" for category in column.categories]
@@ -155,16 +110,16 @@ def _names(column: Column) -> list[str]:
 
 
 def _learn(name: str, values: pa.ChunkedArray, where: Where, *, standardise: bool, categorical: bool) -> Column | None:
-    if _is_list(values.type):
-        if not _is_number(values.type.value_type):
+    if holds_lists(values.type):
+        if not holds_numbers(values.type.value_type):
             raise ValueError(f"column {name!r} holds {values.type}; lists must be of numbers")
         widths = pc.unique(pc.list_value_length(values))
         if len(widths) != 1 or not widths[0].as_py():
             raise ValueError(f"column {name!r} holds lists of different lengths or missing ones; all must be alike")
         return Column(name, "vector", width=widths[0].as_py())
-    if categorical or not _is_number(values.type):
+    if categorical or not holds_numbers(values.type):
         return _learn_category(name, as_text(values, name))
-    numbers = _to_numbers(values, name, where)
+    numbers = to_numbers(values, name, where)
     known = numbers[~np.isnan(numbers)]
     lacks = len(known) < len(numbers)
     if not len(known):
@@ -202,23 +157,23 @@ def _encode(values: pa.ChunkedArray, column: Column, where: Where) -> Any:
         return _encode_category(as_text(values, column.name), column)
     if column.kind == "vector":
         return _encode_vector(values, column, where)
-    numbers = _to_numbers(values, column.name, where)
+    numbers = to_numbers(values, column.name, where)
     gaps = np.isnan(numbers)
     filled = np.where(gaps, 0.0, (numbers - column.mean) / column.scale).astype(np.float32)
     return np.stack([filled, gaps.astype(np.float32)], axis=1) if column.missing else filled[:, None]
 
 
 def _encode_vector(values: pa.ChunkedArray, column: Column, where: Where) -> NDArray[np.float32]:
-    if not _is_list(values.type) or not _is_number(values.type.value_type):
+    if not holds_lists(values.type) or not holds_numbers(values.type.value_type):
         raise ValueError(f"column {column.name!r} must hold lists of {column.width} numbers, got {values.type}")
     lengths = pc.fill_null(pc.list_value_length(values), -1).to_numpy()
     if (lengths != column.width).any():
         raise ValueError(
-            f"{where(_first(lengths != column.width))} must hold {column.width} numbers in {column.name!r}"
+            f"{where(first_of(lengths != column.width))} must hold {column.width} numbers in {column.name!r}"
         )
-    flat = _to_numbers(pc.list_flatten(values), column.name, lambda index: where(index // column.width))
+    flat = to_numbers(pc.list_flatten(values), column.name, lambda index: where(index // column.width))
     if np.isnan(flat).any():
-        raise ValueError(f"{where(_first(np.isnan(flat)) // column.width)} lacks a number in column {column.name!r}")
+        raise ValueError(f"{where(first_of(np.isnan(flat)) // column.width)} lacks a number in column {column.name!r}")
     return flat.reshape(len(values), column.width).astype(np.float32)
 
 
@@ -233,52 +188,3 @@ def _encode_category(text: pa.ChunkedArray, column: Column) -> sp.csr_array:
     known = numbers >= 0
     pointers = np.concatenate([[0], np.cumsum(known)]).astype(np.int32)
     return sp.csr_array((np.ones(int(known.sum()), np.float32), numbers[known], pointers), (len(numbers), width))
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal, pa.types.is_temporal)
-    return any(test(kind) for test in tests)
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return any(test(kind) for test in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list))
-
-
-def _to_numbers(values: pa.ChunkedArray, name: str, where: Where) -> NDArray[np.float64]:
-    """Numbers with NaN for missing, none of them infinite; moments are counted in days."""
-    kind, days = values.type, 1
-    if values.null_count == len(values):  # whatever their type, which a CSV file without values cannot tell
-        return np.full(len(values), np.nan)
-    if not _is_number(kind):
-        raise ValueError(_wrong_text(values, name, where))
-    try:
-        if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-            # Unsafe only in that it may cut what is finer than a millisecond.
-            values, days = values.cast(pa.timestamp("ms"), safe=False).cast(pa.int64()), 86_400_000
-        elif pa.types.is_temporal(kind):
-            values = values.cast(pa.int32() if pa.types.is_time32(kind) else pa.int64())
-        numbers = np.asarray(values.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64) / days
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
-        raise ValueError(f"column {name!r} holds {kind}, which cannot become numbers") from reason
-    if np.isinf(numbers).any():
-        raise ValueError(
-            f"{where(_first(np.isinf(numbers)))} holds an infinite number in column {name!r}; leave the cell blank"
-        )
-    return numbers
-
-
-def _wrong_text(values: pa.ChunkedArray, name: str, where: Where) -> str:
-    """The first text that is no number where all should be."""
-    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-        texts = as_text(values, name).to_pylist()
-        for index, text in enumerate(texts):
-            if text is not None and not is_number(text):
-                return (
-                    f"{where(index)} holds {text!r} in column {name!r}, which must hold numbers; write it as one, with "
-                    "a decimal point, or leave the cell blank"
-                )
-    return f"column {name!r} must hold numbers, got {values.type}"
-
-
-def _first(mask: NDArray[np.bool_]) -> int:
-    return int(np.flatnonzero(mask)[0])

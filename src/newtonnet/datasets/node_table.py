@@ -12,9 +12,10 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .column_values import as_text, is_missing, without_missing
 from .column_words import doubts, read_as, strangers
 from .columns import Columns
-from .encoding import Encoding, as_text, encode, is_missing, learn_encoding, without_missing
+from .encoding import Encoding, encode, learn_encoding
 from .listing import listed
 from .plain_ids import first_place, plain_ids
 from .readers import NamedTable, read_table

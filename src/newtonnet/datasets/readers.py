@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as paparquet
 
+from .column_values import MISSING
 from .csv_text import Head, check_quotes, check_text, line_of_row, read_head
-from .encoding import MISSING
 from .listing import listed
 
 

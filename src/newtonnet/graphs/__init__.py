@@ -1,9 +1,10 @@
 """Graphs: the data structure, its builders, normalised operators, the propagation kernel, spectrum and homophily."""
 
-from .builders import as_graph, from_edges, from_networkx, from_pyg, from_scipy
+from .builders import from_edges, from_scipy
 from .checks import Features
 from .density import Density, energy_density, spectral_density
 from .edge_blocks import components, edge_blocks, isolated_nodes, known_edges
+from .foreign import as_graph, from_networkx, from_pyg
 from .graph import Graph, check_trainable, compact, trusted_graph
 from .homophily import Homophily, homophily
 from .operators import Operator, csr_tensor, normalise, normalised_operator, sparse_tensor
