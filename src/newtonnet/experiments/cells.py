@@ -44,6 +44,8 @@ class Cell:
     """What is varied; the model's own space if not given."""
     source: str = ""
     """Where the fixed fields come from, for cells that do not search but repeat a setting."""
+    patience: int | None = 200
+    """Epochs without a better validation score; None: never stop."""
 
     @property
     def name(self) -> str:
@@ -83,6 +85,7 @@ class Cell:
             space=self.space,
             fixed=self.fixed,
             protocol=self.protocol,
+            patience=self.patience,
         )
 
 

@@ -1,6 +1,7 @@
 """Every claim that ``newtonnet reproduce`` knows, by name; a new one is one import and one entry."""
 
 from .ablation import ABLATION
+from .authors_settings import PUBLISHED
 from .beyond import BEYOND
 from .claim import Claim
 from .cost import COST
@@ -18,6 +19,7 @@ CLAIMS: dict[str, Claim] = {
     claim.name: claim
     for claim in (
         TABLE1,
+        PUBLISHED,
         BEYOND,
         UNTOUCHED_GRAPHS,
         WEAK_SUPERVISION,
