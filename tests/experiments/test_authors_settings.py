@@ -12,7 +12,7 @@ def test_both_loops_stand_beside_the_paper(store, scores, tmp_path):
     report = PUBLISHED.summarise(load_lines(PUBLISHED, tmp_path / "results"))
     rows = {row[0]: row for row in report.headline.rows}
     assert rows["texas"][1] == "85.00 ± 1.00"
-    assert rows["texas"][3:] == ("87.11 ± 3.8", "83.00 ± 1.00", "+2.00 [+2.00, +2.00]", 0.8)
+    assert rows["texas"][3:] == ("87.11 ± 3.8", "83.00 ± 1.00", "+2.00 [+2.00, +2.00]", "0.80")
     assert rows["cora"][4:6] == (None, None)
     assert report.findings[0].ours == "falls short on 1 of 2 graphs: cora"
     assert report.findings[0].verdict == "holds in part"

@@ -110,7 +110,8 @@ def reproduce(
         _write(chosen, report, out, profile)
     if left:
         more = "the same command without --no-run and --json does it" if idle else "the same command goes on"
-        talk.print(f"{left} pieces of work of profile {profile} are not done; {more}", style="dim")
+        lacking = "1 piece of work is" if left == 1 else f"{left} pieces of work are"
+        talk.print(f"{lacking} not done of profile {profile}; {more}", style="dim")
     if json:
         print_json(_as_json(chosen, report, left))
     else:

@@ -68,7 +68,7 @@ def summarise(lines: Sequence[Line]) -> Report:
                 f"{published[0]:.2f} ± {published[1]:.1f}",
                 None if stopped is None else str(stopped),
                 None if cost is None else cost.signed,
-                float(f"{np.mean(learned):.2f}") if learned else None,
+                f"{np.mean(learned):.2f}" if learned else None,
             )
         )
         data[name] = {
