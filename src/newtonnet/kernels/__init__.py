@@ -4,6 +4,7 @@ from .adam_code import BETAS, EPSILON
 from .compiler import KINDS, adam_kernel, available, full_width, series_kernel, widest
 from .counting import agreeing, judge
 from .dropping import Mask, drop, drop_flat
+from .memory import kept_memory
 from .noise_code import LAST_SHIFT, MIX, PER_WORD, STEP, words
 from .product_code import AHEAD
 from .products import CORE_CACHE, Pattern, back, can_combine, combine, make_pattern, multiply
@@ -34,6 +35,7 @@ __all__ = [
     "full_width",
     "in_step",
     "judge",
+    "kept_memory",
     "make_pattern",
     "multiply",
     "scratch",

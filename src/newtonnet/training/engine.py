@@ -11,6 +11,7 @@ import torch
 
 from newtonnet.datasets import Split, check_split
 from newtonnet.graphs import Graph, check_trainable
+from newtonnet.kernels import kept_memory
 from newtonnet.nn import Population
 
 from .checkpoint import load_checkpoint, save_checkpoint
@@ -77,7 +78,7 @@ def fit(
         crowd.restore(load_checkpoint(checkpoint, fingerprint=fingerprint))
     saved = time.monotonic()
     try:
-        with deferred_interrupt() as release:
+        with kept_memory(), deferred_interrupt() as release:
 
             def after() -> None:
                 nonlocal saved
