@@ -126,6 +126,18 @@ def test_a_map_to_few_columns_equals_einsum(classes, dtype, rng):
     close(kernels.combine(hidden, weight, bias), np.einsum("nph,phc->npc", hidden, weight) + bias.numpy())
 
 
+@pytest.mark.parametrize("rows", [1, 4, 19, 30])
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_map_in_strips_has_the_same_bits(rows, count, rng, monkeypatch):
+    hidden = torch.tensor(rng.standard_normal((19, 3, 24)))
+    weight, bias = torch.tensor(rng.standard_normal((3, 24, 5))), torch.tensor(rng.standard_normal((3, 5)))
+    whole = kernels.combine(hidden, weight, bias)
+    for name, value in (("LAST_CACHE", 0), ("STRIP", rows * 3 * 24 * 8), ("WORTH_A_THREAD", 0)):
+        monkeypatch.setattr(products, name, value)
+    with use_threads(count):
+        assert torch.equal(kernels.combine(hidden, weight, bias), whole)
+
+
 @pytest.mark.parametrize("dtype", TYPES)
 def test_judgement_equals_numpy(dtype, rng):
     logits = torch.tensor(rng.integers(0, 3, (50, 4, 5)), dtype=dtype)  # with ties

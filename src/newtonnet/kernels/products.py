@@ -16,8 +16,14 @@ from .noise_code import PER_WORD, words
 from .product_code import AHEAD
 from .threads import WORTH_A_THREAD, equal_parts, in_step, thread_count, total
 
+LAST_CACHE = 1 << 24
+"""A block above this many bytes is taken not to stay in any cache."""
+
 CORE_CACHE = 1 << 18
 """A block above this many bytes is taken not to stay in a core's own cache."""
+
+STRIP = 1 << 19
+"""Bytes of a wide block that every member passes over before the next are begun, so that they come from a cache."""
 
 WORTH_THINNING = 128
 """Columns below which a zero is multiplied faster than it is left out."""
@@ -191,19 +197,23 @@ def combine(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     kernel = combine_kernel(classes, hidden.dtype)
     threads = thread_count() if hidden.numel() * classes > WORTH_A_THREAD else 1
 
+    strip = max(1, STRIP // (population * d * size)) if hidden.numel() * size > LAST_CACHE else n
+
     def part(thread: int) -> None:
-        for p in range(population):
-            kernel(
-                hidden.data_ptr() + p * d * size,
-                population * d,
-                weight.data_ptr() + p * d * classes * size,
-                bias.data_ptr() + p * classes * size,
-                out.data_ptr() + p * classes * size,
-                population * classes,
-                d,
-                n * thread // threads,
-                n * (thread + 1) // threads,
-            )
+        lo, hi = n * thread // threads, n * (thread + 1) // threads
+        for first in range(lo, hi, strip):
+            for p in range(population):
+                kernel(
+                    hidden.data_ptr() + p * d * size,
+                    population * d,
+                    weight.data_ptr() + p * d * classes * size,
+                    bias.data_ptr() + p * classes * size,
+                    out.data_ptr() + p * classes * size,
+                    population * classes,
+                    d,
+                    first,
+                    min(first + strip, hi),
+                )
 
     in_step([partial(part, thread) for thread in range(threads)])
     return out
