@@ -106,13 +106,27 @@ def test_an_error_in_a_part_is_raised(graph, members, monkeypatch):
 def test_memory_allowed_bounds_the_parts_and_too_little_is_refused(graph):
     model = build("newtonnet", graph, OPTIONS, seeds=range(64))
     inputs = model.prepare(graph)
-    kept, owned = member_bytes(model, inputs)
+    taken = member_bytes(model, inputs)
+    kept, owned = taken.kept, taken.owned
     assert owned == 4 * (30 * 16 + 16 + 16 * 2 + 2 + 6)
     sizes = part_sizes(model, inputs, threads=1, max_memory=128 * owned + 5 * (2 * kept + 6 * owned))
     assert sum(sizes) == 64
     assert max(sizes) <= 5
     with pytest.raises(ValueError, match="allow more"):
         part_sizes(model, inputs, threads=1, max_memory=1000)
+
+
+@pytest.mark.skipif(not kernels.available(), reason="needs llvmlite")
+def test_a_hidden_layer_counts_where_it_is_kept_and_features_never(graph):
+    thin = replace(graph, features=sp.csr_array(sp.random(150, 30, 0.1, random_state=0, dtype=np.float32)))
+    hidden = 4 * 150 * 16
+    sparse, dense = (
+        member_bytes(model, model.prepare(one)).kept
+        for one in (thin, graph)
+        for model in [build("newtonnet", one, Options(hidden=16, dropout=0, propagation_dropout=0), seeds=[0])]
+    )
+    assert hidden <= sparse < 1.5 * hidden
+    assert dense < 0.5 * hidden  # its hidden layer is made anew on the way back
 
 
 def test_parts_keep_all_threads_busy_and_progress_counts_all(graph, members):

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import ExitStack
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -18,7 +19,7 @@ from .config import Config
 from .run import Progress, Run, prepare
 
 CACHED = 8 << 20
-"""Bytes that a part keeps for its backward pass, at most, if it has more than one member."""
+"""Bytes that torch's own operations keep for a part's backward pass, at most, if it has more than one member."""
 
 COPIES = 6
 """Numbers kept for each parameter: itself, its gradient, two moments, the best so far, and a copy to return."""
@@ -203,10 +204,11 @@ def part_sizes(model: Population, inputs: Inputs, *, threads: int, max_memory: i
     population = len(model.seeds)
     if population == 1 and max_memory is None:
         return [1]
-    kept, owned = member_bytes(model, inputs)
-    size = max(1, CACHED // max(kept, 1))
+    member = member_bytes(model, inputs)
+    owned = member.owned
+    size = max(1, CACHED // max(member.by_torch, 1))
     if max_memory is not None:
-        one = 2 * kept + COPIES * owned
+        one = 2 * member.kept + COPIES * owned
         left = max_memory - 2 * population * owned
         if left < one:
             raise ValueError(
@@ -220,16 +222,39 @@ def part_sizes(model: Population, inputs: Inputs, *, threads: int, max_memory: i
     return [population * (k + 1) // count - population * k // count for k in range(count)]
 
 
-def member_bytes(model: Population, inputs: Inputs) -> tuple[int, int]:
-    """Bytes that one member keeps for its backward pass, and bytes of its parameters."""
+@dataclass(frozen=True)
+class MemberBytes:
+    """What one member takes.
+
+    Attributes:
+        kept: for its backward pass.
+        by_torch: of these, results of torch's own operations, each of which goes over all members at once; the native
+            kernels take theirs piece by piece, and are as fast where the whole leaves the cache.
+        owned: for its parameters.
+    """
+
+    kept: int
+    by_torch: int
+    owned: int
+
+
+def member_bytes(model: Population, inputs: Inputs) -> MemberBytes:
+    """What one member of a population takes, found by one pass of it."""
     one = model.take(torch.zeros(1, dtype=torch.long, device=next(model.parameters()).device))
+    read = [*one.parameters(), *(x.matrix for x in (inputs.features, inputs.adjacency) if x is not None)]
+    known = {tensor.data_ptr() for tensor in read if tensor.layout == torch.strided}
     kept: dict[int, int] = {}
+    by_torch: dict[int, int] = {}
 
     def note(tensor: Tensor) -> Tensor:
-        if tensor.layout == torch.strided and not tensor.is_leaf:
-            kept[tensor.data_ptr()] = tensor.numel() * tensor.element_size()
+        if tensor.layout == torch.strided and tensor.data_ptr() not in known:
+            size = tensor.numel() * tensor.element_size()
+            kept[tensor.data_ptr()] = size
+            if not tensor.is_leaf:
+                by_torch[tensor.data_ptr()] = size
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
         one(inputs, Noise(0, one.seeds, 1))
-    return sum(kept.values()), sum(p.numel() * p.element_size() for p in one.parameters())
+    owned = sum(parameter.numel() * parameter.element_size() for parameter in one.parameters())
+    return MemberBytes(sum(kept.values()), sum(by_torch.values()), owned)
