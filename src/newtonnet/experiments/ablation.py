@@ -1,14 +1,13 @@
 """The ablation as a claim: NewtonNet with and without its regulariser, both arms searched equally."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from newtonnet.search import model_space
 
-from .cells import Cell, Stored, read_stored
+from .cells import Cell, read_stored
 from .claim import Claim, Request
-from .exhibit import FAILS, HOLDS, OPEN, PARTLY, Finding, Report, Table
+from .exhibit import FAILS, HOLDS, OPEN, PARTLY, UNSURE, Finding, Report, Table
 from .results import Line
 from .scores import how_made, score, split_ratio
 from .statistics import Estimate, compare
@@ -38,7 +37,7 @@ def load(results: Path) -> list[Line]:
         with_, without = (read_stored(results, dataset, "newtonnet", label=label) for label in ("", WITHOUT))
         if with_ is not None and without is not None:
             count = min(len(with_.trials), len(without.trials))
-            lines.append({"with": _cut(with_, count), "without": _cut(without, count)})
+            lines.append({"with": with_.first(count), "without": without.first(count)})
     return lines
 
 
@@ -77,10 +76,6 @@ _STATEMENT = "Regularisation helps most where homophily is near 1/C"
 _PUBLISHED = "Fig. 4: large gains on chameleon, squirrel and crocodile, small ones on cora and citeseer"
 
 
-def _cut(stored: Stored, count: int) -> Stored:
-    return replace(stored, trials=stored.trials[:count])
-
-
 def _gain(line: Line, selection: str) -> Estimate | None:
     with_, without = score(line["with"], selection), score(line["without"], selection)
     if with_ is None or without is None:
@@ -90,10 +85,23 @@ def _gain(line: Line, selection: str) -> Estimate | None:
 
 def _helps(gains: dict[str, Estimate]) -> Finding:
     ours = "; ".join(f"{name} {gain.signed}" for name, gain in gains.items())
-    better = [name for name, gain in gains.items() if gain.low > 0]
-    worse = [name for name, gain in gains.items() if gain.high < 0]
-    verdict = OPEN if not gains else HOLDS if len(better) == len(gains) else PARTLY if better and not worse else FAILS
-    return Finding("Regularisation improves accuracy (nested selection)", ours or "no scores", "on all five", verdict)
+    statement = "Regularisation improves accuracy (nested selection)"
+    return Finding(statement, ours or "no scores", "on all five", judge_gains(list(gains.values())))
+
+
+def judge_gains(gains: Sequence[Estimate]) -> str:
+    """The verdict on gains that should all be above 0: not certain where every interval contains 0.
+
+    >>> up, flat, down = (Estimate(mean, mean - 1, mean + 1, p=0.0, splits=10) for mean in (2.0, 0.5, -2.0))
+    >>> judge_gains([up, up]), judge_gains([up, flat]), judge_gains([flat, flat]), judge_gains([up, down])
+    ('holds', 'holds in part', 'not certain', 'does not hold')
+    """
+    if not gains:
+        return OPEN
+    if any(gain.high < 0 for gain in gains):
+        return FAILS
+    better = sum(gain.low > 0 for gain in gains)
+    return HOLDS if better == len(gains) else PARTLY if better else UNSURE
 
 
 def _more(gains: dict[str, Estimate]) -> Finding:

@@ -4,8 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-HOLDS, PARTLY, FAILS, OPEN = "holds", "holds in part", "does not hold", "not measured yet"
-"""The verdicts on a statement."""
+HOLDS, PARTLY, UNSURE, FAILS = "holds", "holds in part", "not certain", "does not hold"
+"""The verdicts on a statement; not certain: what was measured fits it and its opposite."""
+
+OPEN = "not measured yet"
+"""Stands for a verdict where there is nothing to judge by."""
 
 Role = Literal["main", "second", "quiet", "low", "middle", "high"]
 """What a curve's colour stands for."""

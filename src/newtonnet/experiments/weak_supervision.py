@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .ablation import WITHOUT
+from .ablation import WITHOUT, judge_gains
 from .cells import Cell, Stored, chosen_setting, read_stored
 from .claim import Claim, Request
 from .exhibit import FAILS, HOLDS, OPEN, PARTLY, Curves, Figure, Finding, Report, Role, Series, Table
@@ -158,8 +158,7 @@ def _regulariser(scores: Scores) -> Finding:
     if not gains:
         return Finding(statement, "too few runs", "yes", OPEN)
     ours = "; ".join(f"{name} {gain.signed}" for name, gain in gains.items())
-    better = sum(gain.low > 0 for gain in gains.values())
-    return Finding(statement, ours, "yes", HOLDS if better == len(gains) else PARTLY if better else FAILS)
+    return Finding(statement, ours, "yes", judge_gains(list(gains.values())))
 
 
 def _table(graph: str, lines: Sequence[Line], scores: Scores) -> Table:

@@ -9,9 +9,9 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from newtonnet.experiments.claim import Claim
-from newtonnet.experiments.exhibit import FAILS, HOLDS, PARTLY, Cell, Finding, Report, Table
+from newtonnet.experiments.exhibit import FAILS, HOLDS, PARTLY, UNSURE, Cell, Finding, Report, Table
 
-COLOURS = {HOLDS: "green", PARTLY: "yellow", FAILS: "red"}
+COLOURS = {HOLDS: "green", PARTLY: "yellow", UNSURE: "yellow", FAILS: "red"}
 
 
 def print_report(claim: Claim, report: Report, console: Console) -> None:
