@@ -7,6 +7,7 @@ from newtonnet.cli.app import app, run
 from newtonnet.experiments.beyond import BEYOND
 from newtonnet.experiments.cells import Cell, chosen_setting, missing, plan, read_stored
 from newtonnet.experiments.claim import Request, load_lines, wanted_cells
+from newtonnet.experiments.score_tables import Standing
 from newtonnet.experiments.scores import NAMES, score, split_ratio
 from newtonnet.experiments.table1 import TABLE1, falls_short
 
@@ -91,6 +92,24 @@ def test_newtonnet_is_called_first_only_where_every_method_is_there(store, score
     assert found.ours.startswith("first by mean on 1 of the 1 graphs with all methods; of 19 comparisons")
     assert found.verdict == "holds"
     assert found.published == "first on 1 of these 1"
+
+
+@pytest.mark.parametrize(
+    ("there", "whole", "first", "behind", "verdict"),
+    [
+        (0, "", "", "", "not measured yet"),
+        (9, "ab", "ab", "", "holds"),
+        (9, "abc", "ab", "", "holds"),  # the paper's method does not lead on c either
+        (9, "ab", "a", "", "holds in part"),
+        (9, "ab", "ab", "b", "holds in part"),
+        (9, "ab", "", "", "does not hold"),
+        (9, "", "", "a", "does not hold"),
+        (9, "", "", "", "not certain"),
+    ],
+)
+def test_the_verdict_on_being_first(there, whole, first, behind, verdict):
+    found = Standing(tuple(whole), tuple(first), (), tuple((name, "gcn") for name in behind), there)
+    assert found.verdict([name for name in whole if name != "c"]) == verdict
 
 
 def test_graphs_without_data_keep_their_rows_and_name_the_command(store, scores, tmp_path):

@@ -7,7 +7,7 @@ from newtonnet.datasets import CATALOGUE
 
 from .cells import Cell
 from .claim import Claim, Request
-from .exhibit import FAILS, HOLDS, OPEN, PARTLY, Finding, Report
+from .exhibit import OPEN, Finding, Report
 from .results import Line
 from .score_tables import HERO, RAISED, Cells, as_json, graph_table, newtonnet_table, overview, standing
 from .scores import NAMES, how_made
@@ -71,12 +71,8 @@ _STATEMENT = "NewtonNet also leads on graphs that the paper lacks"
 
 def _finding(there: Cells, done: Sequence[str]) -> Finding:
     found = standing(there, done)
-    if not found.compared:
-        return Finding(_STATEMENT, "too few trials", "not tested", OPEN)
-    verdict = HOLDS if found.whole and found.first == found.whole else PARTLY
-    if found.behind and not found.first:
-        verdict = FAILS
-    return Finding(_STATEMENT, str(found), "not tested", verdict)
+    ours = str(found) if found.compared else "too few trials"
+    return Finding(_STATEMENT, ours, "not tested", found.verdict(found.whole))
 
 
 def _command(dataset: str) -> str:

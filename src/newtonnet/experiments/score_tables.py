@@ -1,11 +1,11 @@
 """Tables of scores: methods on graphs by both selections, with intervals and paired tests against NewtonNet."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .cells import Stored
-from .exhibit import Cell, Table
+from .exhibit import FAILS, HOLDS, OPEN, PARTLY, UNSURE, Cell, Table
 from .published import SCORES
 from .scores import NAMES, Score, against, equal_searches, how_made, score, split_ratio
 from .statistics import SIGNIFICANT, Estimate
@@ -176,6 +176,16 @@ class Standing:
     ahead: tuple[tuple[str, str], ...]
     behind: tuple[tuple[str, str], ...]
     compared: int
+
+    def verdict(self, led: Collection[str]) -> str:
+        """On the statement that NewtonNet is first on these graphs and nowhere significantly behind."""
+        if not self.compared:
+            return OPEN
+        if self.whole and set(led) <= set(self.first) and not self.behind:
+            return HOLDS
+        if self.first:
+            return PARTLY
+        return FAILS if self.whole or self.behind else UNSURE
 
     def __str__(self) -> str:
         """One line for people."""

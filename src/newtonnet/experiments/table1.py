@@ -135,14 +135,9 @@ def _reaches(there: Cells, done: Sequence[str]) -> Finding:
 def _leads(there: Cells, done: Sequence[str]) -> Finding:
     statement = "NewtonNet has the best score of all methods"
     found = standing(there, done)
-    if not found.compared:
-        return Finding(statement, "too few trials", "first on most graphs", OPEN)
-    in_paper = {name for name in found.whole if max(NAMES, key=lambda model: SCORES[name, model][0]) == HERO}
-    lost = in_paper - set(found.first)
-    verdict = HOLDS if found.whole and not lost and not found.behind else PARTLY
-    if found.behind and not found.first:
-        verdict = FAILS
-    return Finding(statement, str(found), f"first on {len(in_paper)} of these {len(found.whole)}", verdict)
+    led = [name for name in found.whole if max(NAMES, key=lambda model: SCORES[name, model][0]) == HERO]
+    ours = str(found) if found.compared else "too few trials"
+    return Finding(statement, ours, f"first on {len(led)} of these {len(found.whole)}", found.verdict(led))
 
 
 def _nothing() -> Finding:
