@@ -13,7 +13,8 @@ from newtonnet import kernels
 from newtonnet.datasets import csbm, make_splits
 from newtonnet.nn import Options, SpectralNet, build
 from newtonnet.training import Config, fit
-from newtonnet.training.parts import Crowd, member_bytes, part_sizes
+from newtonnet.training.part_sizes import member_bytes, part_sizes
+from newtonnet.training.parts import Crowd
 
 OPTIONS = Options(hidden=16, dropout=0.4, propagation_dropout=0.3)
 
@@ -51,7 +52,7 @@ def same(ours, theirs):
 def test_parts_equal_the_whole(graph, members, threads, dropout, monkeypatch):
     options = replace(OPTIONS, dropout=dropout, propagation_dropout=dropout)
     whole = train(graph, *members, threads=1, options=options)
-    monkeypatch.setattr("newtonnet.training.parts.CACHED", 1)
+    monkeypatch.setattr("newtonnet.training.part_sizes.CACHED", 1)
     same(train(graph, *members, threads=threads, options=options), whole)
 
 
@@ -71,7 +72,7 @@ def test_sparse_features_train_alike_with_and_without_native_kernels(members, mo
 
 
 def test_side_by_side_ctrl_c_waits_and_resumes_to_the_same(graph, members, tmp_path, monkeypatch):
-    monkeypatch.setattr("newtonnet.training.parts.CACHED", 1)
+    monkeypatch.setattr("newtonnet.training.part_sizes.CACHED", 1)
     unbroken = train(graph, *members, threads=2)
     path, calls, forward = tmp_path / "run.safetensors", [], SpectralNet.forward
     lock = threading.Lock()
@@ -93,7 +94,7 @@ def test_side_by_side_ctrl_c_waits_and_resumes_to_the_same(graph, members, tmp_p
 
 
 def test_an_error_in_a_part_is_raised(graph, members, monkeypatch):
-    monkeypatch.setattr("newtonnet.training.parts.CACHED", 1)
+    monkeypatch.setattr("newtonnet.training.part_sizes.CACHED", 1)
 
     def broken(self, classes, epoch, *, wanted):
         raise ZeroDivisionError("inside")

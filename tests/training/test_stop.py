@@ -33,7 +33,7 @@ def test_a_stopped_run_ends_as_if_its_epochs_were_used_up(graph):
 
 
 def test_members_that_had_not_begun_fail_and_say_why(graph, monkeypatch):
-    monkeypatch.setattr("newtonnet.training.parts.CACHED", 1)  # one member at a time
+    monkeypatch.setattr("newtonnet.training.part_sizes.CACHED", 1)  # one member at a time
     _, records = run(graph, stop=after(5), threads=1)
     assert [record.outcome.status for record in records] == ["done", "failed", "failed"]
     assert records[1].outcome.reason == "it was stopped before it began"
