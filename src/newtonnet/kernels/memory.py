@@ -28,7 +28,8 @@ def kept_memory() -> Iterator[None]:
 
     An epoch needs the same blocks as the one before, and the system clears every page that it hands out, which takes
     longer than most passes over it. Nothing changes where the C library is not glibc, or where the environment has set
-    these parameters already.
+    these parameters already. Blocks beyond 64 MB are kept on the main thread only: glibc gives the heaps of other
+    threads, and of a main thread that has once been refused memory, no more than that.
     """
     library = _glibc()
     if library is None:

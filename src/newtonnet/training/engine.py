@@ -78,7 +78,7 @@ def fit(
         crowd.restore(load_checkpoint(checkpoint, fingerprint=fingerprint))
     saved = time.monotonic()
     try:
-        with kept_memory(), deferred_interrupt() as release:
+        with deferred_interrupt() as release, kept_memory():
 
             def after() -> None:
                 nonlocal saved
