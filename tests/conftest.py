@@ -3,7 +3,7 @@
 import os
 import signal
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run side by side; read when torch is loaded
+os.environ["OMP_NUM_THREADS"] = "1"  # tests run side by side; read when torch is loaded
 
 import numpy as np
 import pytest

@@ -120,10 +120,10 @@ def line(h, mask, test, **key):
     return {"key": {"homophily": h, "mask": mask, "nodes": 800, "features": 800, "epochs": 300, **key}, "test": test}
 
 
-def hand_made(h, rng):
+def hand_made(h, rng, noise=1e-3):
     """Scores that are best where the low amplitude is 2h and the high one 2 - 2h."""
     low, _, high = candidate_filters().T
-    return (-((low - 2 * h) ** 2) - (high - 2 + 2 * h) ** 2 + 1e-3 * rng.normal(size=216)).tolist()
+    return (-((low - 2 * h) ** 2) - (high - 2 + 2 * h) ** 2 + noise * rng.normal(size=216)).tolist()
 
 
 def test_summary_tells_the_trend_and_the_crossing_of_stored_scores(rng):
@@ -161,6 +161,40 @@ def test_few_homophilies_give_no_verdict(rng):
     report = FREQUENCY.summarise([line(0.5, 0, hand_made(0.5, rng))])
     assert {finding.verdict for finding in report.findings} == {"not measured yet"}
     assert FREQUENCY.summarise([]).findings[0].verdict == "not measured yet"
+
+
+@pytest.mark.parametrize(("centre", "verdict"), [(0.2, "holds"), (0.7, "does not hold")])
+def test_one_homophily_with_the_full_protocol_is_compared_with_the_short_one(rng, centre, verdict):
+    short = [line(h, 0, hand_made(h, rng, 0.5)) for h in (0.0, 0.2, 0.4, 0.6, 0.8)]
+    full = [line(0.2, mask, hand_made(centre, rng, 0.5), epochs=1200) for mask in range(5)]
+    report = FREQUENCY.summarise([*short, *full])
+    assert len(report.findings) == 5
+    assert report.findings[-1].verdict == verdict
+    assert len(report.figures[0].panels) == 1
+    rows = report.tables[-1].rows
+    assert [row[:2] for row in rows[:2]] == [(0.2, "1 mask, 300 epochs"), (0.2, "5 masks, 1200 epochs")]
+    tests = np.array([each["test"] for each in full])
+    alone = [importances(test, candidate_filters()) for test in tests]
+    assert list(rows[0][2:5]) == two_places(importances(np.array(short[1]["test"]), candidate_filters()))
+    assert list(rows[1][2:5]) == two_places(importances(tests.mean(axis=0), candidate_filters()))
+    assert [cell.split(" ± ") for cell in rows[2][2:5]] == [
+        list(pair) for pair in zip(two_places(np.mean(alone, axis=0)), two_places(np.std(alone, axis=0)), strict=True)
+    ]
+
+
+def two_places(values):
+    return [f"{value:.2f}" for value in values]
+
+
+def test_one_mask_or_another_size_repeats_nothing(rng):
+    short = [line(h, 0, hand_made(h, rng)) for h in (0.0, 0.2, 0.4, 0.6, 0.8)]
+    for more in (
+        [line(0.2, 0, hand_made(0.2, rng), epochs=1200)],
+        [line(0.2, m, hand_made(0.2, rng), nodes=900) for m in (0, 1)],
+    ):
+        report = FREQUENCY.summarise([*short, *more])
+        assert not any("give the importances" in finding.statement for finding in report.findings)
+        assert len(report.tables) == len(report.figures[0].panels) == 2
 
 
 def test_profiles_ask_for_the_papers_work():

@@ -2,8 +2,8 @@
 
 from .bands import AMPLITUDES, apply_filters, candidate_filters, importances, projector_stack
 from .study import FREQUENCY
-from .summary import crossing
 from .training import Protocol, Scores, sparse_split, train_filters
+from .trends import crossing
 
 __all__ = [
     "AMPLITUDES",

@@ -1,12 +1,6 @@
-"""What stored scores of the frequency study show: importances over homophily, their trend and their crossing."""
+"""What stored scores of the frequency study show: how importances follow homophily, and whether they last."""
 
-from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
-from scipy.stats import spearmanr
 
 from newtonnet.experiments.exhibit import (
     BANDS,
@@ -23,9 +17,9 @@ from newtonnet.experiments.exhibit import (
 )
 from newtonnet.experiments.results import Line
 
-from .bands import candidate_filters, importances
+from .agreement import agreement, agreement_table, repeated
+from .trends import Trend, crossing, trends
 
-Array = NDArray[np.float64]
 PIVOT = 0.5
 """1/C: the block model has two classes."""
 
@@ -33,92 +27,38 @@ FEWEST = 5
 """Homophilies that a trend needs."""
 
 
-@dataclass(frozen=True, eq=False)
-class Trend:
-    """One size of graph: importances of the low, middle and high band over homophily."""
-
-    nodes: int
-    features: int
-    epochs: int
-    masks: int
-    homophily: Array
-    importance: Array
-    """Shape ``(m, 3)``."""
-    spread: Array
-    """Standard deviation over masks of the importances of each mask alone, ``(m, 3)``."""
-    best: Array
-    """Mean ROC-AUC of the best filter, ``(m,)``."""
-
-    @property
-    def title(self) -> str:
-        """What was measured, in a few words."""
-        masks = f"{self.masks} mask" + "s" * (self.masks > 1)
-        return f"{self.nodes} nodes, {self.features} features ({masks}, {self.epochs} epochs)"
-
-
 def summarise(lines: Sequence[Line]) -> Report:
-    """Findings, importances and their curves for every size that was measured."""
-    trends = _trends(lines)
+    """Findings, importances and their curves for every size that was measured.
+
+    A few homophilies with a longer protocol, beside a trend of the same size, are there to be compared with it.
+    """
+    stored = trends(lines)
+    pairs = [
+        (short, trend)
+        for trend in stored
+        if len(trend.homophily) < FEWEST
+        for short in stored
+        if repeated(short, trend)
+    ]
+    curves = [trend for trend in stored if all(trend is not longer for _, longer in pairs)]
     return Report(
-        findings=tuple(finding for trend in trends for finding in _findings(trend, alone=len(trends) == 1))
+        findings=(
+            *(finding for trend in curves for finding in _findings(trend, alone=len(curves) == 1)),
+            *(finding for short, longer in pairs for finding in agreement(short, longer)),
+        )
         or (_nothing(),),
-        tables=tuple(_table(trend) for trend in trends),
-        figures=(Figure("importance", _CAPTION, tuple(_curves(trend) for trend in trends)),) if trends else (),
+        tables=(*(_table(trend) for trend in curves), *(agreement_table(*pair) for pair in pairs)),
+        figures=(Figure("importance", _CAPTION, tuple(_curves(trend) for trend in curves)),) if curves else (),
         data={
             trend.title: {
                 "homophily": trend.homophily.tolist(),
                 **{band: trend.importance[:, i].round(4).tolist() for i, band in enumerate(BANDS)},
-                "rank_correlation": {"low": _correlation(trend, 0), "high": _correlation(trend, 2)},
+                "rank_correlation": {"low": trend.rank_correlation(0), "high": trend.rank_correlation(2)},
                 "crossing": crossing(trend.homophily, trend.importance[:, 0], trend.importance[:, 2]),
             }
-            for trend in trends
+            for trend in stored
         },
     )
-
-
-def crossing(homophily: Array, low: Array, high: Array) -> float | None:
-    """The homophily that best parts the graphs where high outweighs low from those where low outweighs high.
-
-    With noise the curves may cross several times; the place with the fewest graphs on the wrong side is taken, and the
-    middle one of several. None where every graph is on one side.
-
-    >>> crossing(np.array([0.0, 0.2, 0.4, 0.6]), np.array([0.0, 0.1, 0.9, 1.0]), np.array([1.0, 0.9, 0.2, 0.0]))
-    0.3
-    """
-    sign = np.sign(low - high)
-    wrong = [int((sign[:k] > 0).sum() + (sign[k:] < 0).sum()) for k in range(len(sign) + 1)]
-    places = [k for k, count in enumerate(wrong) if count == min(wrong)]
-    k = places[len(places) // 2]
-    return None if k in (0, len(sign)) else round(float(homophily[k - 1] + homophily[k]) / 2, 4)
-
-
-def _trends(lines: Sequence[Line]) -> list[Trend]:
-    filters = candidate_filters()
-    groups: dict[tuple[int, int, int], dict[float, dict[int, Array]]] = defaultdict(lambda: defaultdict(dict))
-    for line in lines:
-        key = line["key"]
-        size = (key["nodes"], key["features"], key["epochs"])
-        groups[size][key["homophily"]][key["mask"]] = np.array(line["test"])
-    trends = []
-    for (nodes, features, epochs), by_homophily in sorted(groups.items()):
-        # Graphs are compared on equal terms: a homophily without all masks waits until they are there.
-        masks = max(len(scores) for scores in by_homophily.values())
-        complete = {h: list(scores.values()) for h, scores in sorted(by_homophily.items()) if len(scores) == masks}
-        means = [np.mean(scores, axis=0) for scores in complete.values()]
-        alone = [[importances(score, filters) for score in scores] for scores in complete.values()]
-        trends.append(
-            Trend(
-                nodes,
-                features,
-                epochs,
-                masks,
-                homophily=np.array(list(complete)),
-                importance=np.array([importances(mean, filters) for mean in means]),
-                spread=np.std(alone, axis=1),
-                best=np.array([mean.max() for mean in means]),
-            )
-        )
-    return trends
 
 
 def _findings(trend: Trend, *, alone: bool) -> list[Finding]:
@@ -134,7 +74,7 @@ def _findings(trend: Trend, *, alone: bool) -> list[Finding]:
     if len(trend.homophily) < FEWEST:
         few = f"{len(trend.homophily)} of at least {FEWEST} homophilies{at}"
         return [Finding(claim, few, paper, OPEN) for claim, paper in zip(claims, published, strict=True)]
-    rising, falling = _correlation(trend, 0), _correlation(trend, 2)
+    rising, falling = trend.rank_correlation(0), trend.rank_correlation(2)
     peak = float(trend.homophily[int(middle.argmax())])
     ends = max(middle[0], middle[-1])
     place = crossing(trend.homophily, low, high)
@@ -161,14 +101,6 @@ def _findings(trend: Trend, *, alone: bool) -> list[Finding]:
 
 def _trend_verdict(correlation: float) -> str:
     return HOLDS if correlation >= 0.7 else PARTLY if correlation >= 0.4 else FAILS
-
-
-def _correlation(trend: Trend, band: int) -> float:
-    """Spearman's rank correlation of a band's importance with homophily; 0 where it does not vary."""
-    values = trend.importance[:, band]
-    if len(values) < 3 or np.ptp(values) == 0:
-        return 0.0
-    return round(float(spearmanr(trend.homophily, values).statistic), 4)
 
 
 def _table(trend: Trend) -> Table:
