@@ -13,7 +13,10 @@ import pytest
 
 from newtonnet.cli import own_tables
 from newtonnet.cli.app import app, run
+from newtonnet.estimator import NewtonNetClassifier
 from newtonnet.graphs import Graph
+from newtonnet.precomputed import propagate_blocks
+from newtonnet.precomputed.store import create_store
 
 FAST = ["--regime", "precomputed", "--folds", "2", "--max-epochs", "3", "--threads", "1"]
 FILES = {"model.safetensors", "predictions.csv", "records.jsonl", "report.html", "run.json"}
@@ -87,6 +90,22 @@ def test_a_run_gives_a_model_predictions_and_a_page_and_leaves_nothing_else(
     assert list(temporary.iterdir()) == []
     assert {path.name for path in tmp_path.iterdir()} - before == {"run", "other.csv", *(["deep"] if kept else [])}
     assert [path.name for path in tmp_path.glob("deep/*")] == (["blocks"] if kept else [])
+
+
+def test_features_are_filtered_once_for_the_model_its_predictions_and_all_folds(
+    tables, tmp_path, temporary, monkeypatch
+):
+    made = []
+
+    def note(folder, *arguments):
+        made.append(folder)
+        return create_store(folder, *arguments)
+
+    monkeypatch.setattr(propagate_blocks, "create_store", note)
+    assert fit(tables.arguments, tmp_path / "run") == 0
+    assert len(made) == 1
+    assert temporary in made[0].parents
+    assert NewtonNetClassifier.load(tmp_path / "run" / "model.safetensors").store is None
 
 
 def test_edges_on_disk_and_in_memory_give_the_same_model(tables, tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -181,6 +182,8 @@ def fit(
         text_encoding=text_encoding,
     )
     disk = context.with_resource(edges_on_disk(store, room)) if regime == PRECOMPUTED else None
+    if disk is not None:
+        classifier.set_params(store=disk.blocks)
     with talk.status("reading the tables"):
         tables = read_first(
             nodes,
@@ -201,7 +204,7 @@ def fit(
     with first_interrupt() as asked, watch_steps(deadline, opening=opening) as step:
         stop = told_once(asked)
         began = time.monotonic()
-        run, probabilities = _fit(classifier, tables, out, stop=stop, step=step)
+        run, probabilities = _fit(classifier, tables, out, store=store, stop=stop, step=step)
         judged = judge_models(
             classifier,
             tables.graph,
@@ -248,13 +251,20 @@ def _fold_pairs(graph: Graph, folds: int | None, seed: int) -> list[tuple[NDArra
 
 
 def _fit(
-    classifier: NewtonNetClassifier, tables: Tables, out: Path, *, stop: Callable[[], bool], step: Step
+    classifier: NewtonNetClassifier,
+    tables: Tables,
+    out: Path,
+    *,
+    store: Path | None,
+    stop: Callable[[], bool],
+    step: Step,
 ) -> tuple[Run, NDArray[np.float64]]:
     """Fit the model that is kept and write it at once; its run, and what it predicts, shape ``(n, C)``."""
     classifier.fit(tables.graph, stop=stop, progress=step("the model"))
     probabilities = classifier.predict_proba(tables.graph)
     text = predictions_csv(tables.graph, probabilities, classifier.ensemble_.class_names)
-    run = replace(tables.run, model=write_model(out, classifier, text))
+    kept = copy(classifier).set_params(store=store)  # a temporary one is gone when the model is loaded
+    run = replace(tables.run, model=write_model(out, kept, text))
     write_run(out, run)
     talk.print(f"model and predictions are in {out}", style="dim")
     return run, probabilities

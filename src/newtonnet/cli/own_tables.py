@@ -30,18 +30,19 @@ class Tables:
 
 @dataclass(frozen=True)
 class OnDisk:
-    """Where the edges of a graph go that is not to be in memory, and the bytes that sorting them may take."""
+    """Where a graph goes that is not to be in memory, and the bytes that sorting its edges may take."""
 
-    folder: Path
+    edges: Path
+    blocks: Path
     max_memory: int | None
 
 
 @contextmanager
 def edges_on_disk(store: Path | None, max_memory: int | None) -> Iterator[OnDisk]:
-    """A folder that goes at the end, on the disk of the blocks where these have a folder."""
+    """A folder that goes at the end, with the blocks in it or, where these have a folder, on its disk."""
     disk = None if store is None else next(place for place in store.absolute().parents if place.exists())
     with tempfile.TemporaryDirectory(prefix="newtonnet-edges-", dir=disk) as name:
-        yield OnDisk(Path(name) / "adjacency", max_memory)
+        yield OnDisk(Path(name) / "adjacency", store or Path(name) / "blocks", max_memory)
 
 
 def read_first(
@@ -83,7 +84,7 @@ def read_first(
 
 
 def _reader(disk: OnDisk | None) -> Callable[..., Reading]:
-    return read_tables if disk is None else partial(read_mapped, folder=disk.folder, max_memory=disk.max_memory)
+    return read_tables if disk is None else partial(read_mapped, folder=disk.edges, max_memory=disk.max_memory)
 
 
 def check_labels(graph: Graph, *, nodes: Path, column: str | None, metric: str) -> None:
