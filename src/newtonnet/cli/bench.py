@@ -13,6 +13,7 @@ from newtonnet.bench import FULL, QUICK, Sheet, find_reference, read_results, ru
 from newtonnet.files import write_whole
 
 from .app import app, print_json, talk
+from .options import Json
 from .splits import check_writable
 
 RESULTS = Path("results/bench")
@@ -26,7 +27,7 @@ WIDTH = 120
 @app.command()
 def bench(
     quick: Annotated[bool, typer.Option("--quick", help="Two minutes instead of a quarter of an hour.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+    json: Json = False,
     out: Annotated[
         Path | None,
         typer.Option(help="Where to save the figures; results/bench or else out/bench, PROFILE.json, if not given."),

@@ -28,15 +28,14 @@ from newtonnet.files import write_whole
 
 from .app import app, print_json, talk
 from .dataset_sheet import sheet
+from .options import DataRoot
 
 
 @app.command("datasets")
 def datasets_command(
     name: Annotated[str | None, typer.Argument(help="One data set, for its statistics and provenance.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON value instead of tables.")] = False,
-    data_root: Annotated[
-        Path | None, typer.Option(help="Folder of raw files, only read; $NEWTONNET_DATA if not given.")
-    ] = None,
+    data_root: DataRoot = None,
     table: Annotated[
         Path | None, typer.Option(help="Write measured against published statistics to this Markdown file.")
     ] = None,

@@ -28,13 +28,14 @@ from .fit_progress import watch_steps
 from .fit_summary import outcome_of, print_summary
 from .held_out import Step, judge_models
 from .interruption import first_interrupt, told_once
+from .options import LOOP, MODEL, SPLITS, Json, MaxEpochs, MaxMemory, Patience, Threads
 from .own_tables import Tables, check_labels, edges_on_disk, read_first
 from .precomputed_run import MEMORY, PRECOMPUTED, check_regime
 from .predictions import predictions_csv
 from .run_folder import PAGE, Run, check_folder, write_model, write_run
 
-TABLES, MODEL, MEASURED, LOOP = "The tables", "The model", "What is measured", "The run"
-"""Headings of the options in the help."""
+TABLES = "The tables"
+"""Heading of the options that say how they are read."""
 
 RIVALS = ("mlp", "gcn")
 """Models to compare with: one sees no edges, the other only smooths."""
@@ -107,33 +108,27 @@ def fit(
     folds: Annotated[
         int | None,
         typer.Option(
-            rich_help_panel=MEASURED, show_default=str(FOLDS), help="Parts of the labels held out in turn; 0: none."
+            rich_help_panel=SPLITS, show_default=str(FOLDS), help="Parts of the labels held out in turn; 0: none."
         ),
     ] = None,
     compare: Annotated[
-        bool, typer.Option(rich_help_panel=MEASURED, help="Train an MLP and a GCN on the same folds.")
+        bool, typer.Option(rich_help_panel=SPLITS, help="Train an MLP and a GCN on the same folds.")
     ] = True,
     metric: Annotated[
-        str, typer.Option(rich_help_panel=MEASURED, help="accuracy, or roc_auc for two classes.")
+        str, typer.Option(rich_help_panel=SPLITS, help="accuracy, or roc_auc for two classes.")
     ] = "accuracy",
     for_: Annotated[
         str,
         typer.Option("--for", metavar="TIME", rich_help_panel=LOOP, help="Time for everything, such as 90s or 30m."),
     ] = "4m",
-    max_epochs: Annotated[int, typer.Option(rich_help_panel=LOOP, help="Longest training.")] = 1000,
-    patience: Annotated[
-        int, typer.Option(rich_help_panel=LOOP, help="Epochs without a better validation score; 0: never stop.")
-    ] = 100,
-    threads: Annotated[
-        int | None, typer.Option(rich_help_panel=LOOP, help="Threads to train with; torch's number if not given.")
-    ] = None,
-    max_memory: Annotated[
-        str | None, typer.Option(rich_help_panel=LOOP, help="Memory that training may take, such as 500MB or 2GB.")
-    ] = None,
+    max_epochs: MaxEpochs = 1000,
+    patience: Patience = 100,
+    threads: Threads = None,
+    max_memory: MaxMemory = None,
     seed: Annotated[int, typer.Option(rich_help_panel=LOOP, help="Seed of folds, start weights and dropout.")] = 0,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Write into a folder that holds something else.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+    json: Json = False,
 ) -> int:
     """Learn the classes of your own graph's nodes; write a model, predictions for every node, and a page that explains.
 

@@ -17,6 +17,7 @@ from newtonnet.report.quantities import percent, plural
 from newtonnet.report.words import metric_name
 
 from .app import app, print_json, talk
+from .options import Json
 from .own_tables import OnDisk, check_unchanged, edges_on_disk, read_again
 from .precomputed_run import PRECOMPUTED
 from .predictions import predictions_csv
@@ -35,7 +36,7 @@ def predict(
     out: Annotated[
         Path | None, typer.Option(help="File to write; RUN/predictions.csv, for other tables it must be named.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+    json: Json = False,
 ) -> None:
     """Predict the class of every node with a fitted model, for the tables it was fitted on or for others of that kind.
 

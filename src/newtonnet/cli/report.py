@@ -14,6 +14,7 @@ from newtonnet.training import Record
 from .alike import group_runs
 from .app import app, talk
 from .command_line import command_line
+from .options import DataRoot
 from .splits import check_writable
 
 
@@ -23,7 +24,7 @@ def report(
     records: Annotated[list[Path], typer.Argument(help="Files of records (JSON lines) that newtonnet train wrote.")],
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
     title: Annotated[str, typer.Option(help="Of the page.")] = "What was learned",
-    data_root: Annotated[Path | None, typer.Option(help="Folder with raw data sets.")] = None,
+    data_root: DataRoot = None,
 ) -> None:
     """Show what runs have learned on one page: scores, filters, homophily, a section for each graph and setting.
 

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from newtonnet.datasets import PROTOCOLS
 from newtonnet.experiments import SCORES, UNTOUCHED, first_settings
 from newtonnet.nn import ZOO, find_model
 from newtonnet.search import (
@@ -26,6 +25,7 @@ from newtonnet.search import (
 
 from .amounts import seconds
 from .app import app, print_json, talk
+from .options import LOOP, SPLITS, DataRoot, Json, MaxEpochs, Patience, Protocol
 from .places import ADDRESS, ON, WORKERS, Place, open_place
 from .search_progress import watch
 
@@ -41,28 +41,34 @@ def search(
     ] = None,
     trials: Annotated[int, typer.Option(help="Settings to try in all; what is stored already counts.")] = 40,
     for_: Annotated[
-        str | None, typer.Option("--for", metavar="TIME", help="Stop after 90s, 100m or 2h; go on another time.")
+        str | None,
+        typer.Option(
+            "--for", metavar="TIME", rich_help_panel=LOOP, help="Stop after 90s, 100m or 2h; go on another time."
+        ),
     ] = None,
     splits: Annotated[
-        int | None, typer.Option(help="How many splits each setting runs on; 10, or all the published ones.")
+        int | None,
+        typer.Option(
+            rich_help_panel=SPLITS, help="How many splits each setting runs on; 10, or all the published ones."
+        ),
     ] = None,
-    protocol: Annotated[str, typer.Option(help=f"How to split: {', '.join(PROTOCOLS)}, or fixed.")] = "random",
-    max_epochs: Annotated[int, typer.Option(help="Longest training.")] = 2000,
-    patience: Annotated[int, typer.Option(help="Epochs without a better validation score; 0: never stop.")] = 200,
-    workers: Annotated[int | None, typer.Option(help=WORKERS)] = None,
-    on: Annotated[str, typer.Option(help=ON)] = "local",
-    address: Annotated[str | None, typer.Option(help=ADDRESS)] = None,
+    protocol: Protocol = "random",
+    max_epochs: MaxEpochs = 2000,
+    patience: Patience = 200,
+    workers: Annotated[int | None, typer.Option(rich_help_panel=LOOP, help=WORKERS)] = None,
+    on: Annotated[str, typer.Option(rich_help_panel=LOOP, help=ON)] = "local",
+    address: Annotated[str | None, typer.Option(rich_help_panel=LOOP, help=ADDRESS)] = None,
     selection: Annotated[
         str, typer.Option(help="Print one setting for all splits (paper), one for each (nested), or both.")
     ] = "both",
     results: Annotated[Path, typer.Option(help="Folder that keeps the trials and the best settings.")] = Path(
         "results"
     ),
-    data_root: Annotated[Path | None, typer.Option(help="Folder with raw data sets.")] = None,
+    data_root: DataRoot = None,
     plan: Annotated[
         bool, typer.Option("--plan", help="Measure a few epochs, print how many hours it will take, and stop.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+    json: Json = False,
 ) -> None:
     """Search for the best settings of models on graphs; what is finished is kept and never run again.
 

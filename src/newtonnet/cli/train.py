@@ -1,29 +1,28 @@
 """``newtonnet train``: one model on one graph, over several splits."""
 
-import hashlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from newtonnet.datasets import PAPER_SEED, PROTOCOLS, load_dataset, load_splits, make_splits
+from newtonnet.datasets import PAPER_SEED, load_dataset, load_splits, make_splits
 from newtonnet.experiments import SCORES, Setting, find_setting, override
 from newtonnet.files import write_whole
 from newtonnet.graphs import homophily
 from newtonnet.nn import ZOO
-from newtonnet.report import draw_response
-from newtonnet.training import Record, Summary, summarise
 
 from .amounts import memory
 from .app import app, print_json, talk
 from .assignments import assignments
+from .options import LOOP, MODEL, SPLITS, DataRoot, Json, MaxEpochs, MaxMemory, Patience, Protocol, Threads
 from .places import ADDRESS, PLACES, Place
 from .precomputed_run import PRECOMPUTED, REGIMES, check_regime, run_precomputed
 from .splits import check_writable, run_splits
+from .train_summary import Trained, as_json, print_trained
 
-SPLITS, MODEL, TRAINING, LOOP = "What is measured", "The model", "How it is trained", "The run"
-"""Headings of the options in the help."""
+TRAINING = "How it is trained"
+"""Heading of its own options in the help."""
 
 
 @app.command()
@@ -36,26 +35,15 @@ def train(
             rich_help_panel=SPLITS, help="How many splits, side by side; 10, or all the published ones, if not given."
         ),
     ] = None,
-    protocol: Annotated[
-        str, typer.Option(rich_help_panel=SPLITS, help=f"How to split: {', '.join(PROTOCOLS)}, or fixed.")
-    ] = "random",
+    protocol: Protocol = "random",
     split_seed: Annotated[int, typer.Option(rich_help_panel=SPLITS, help="Of the splits.")] = PAPER_SEED,
     seed: Annotated[
         int, typer.Option(rich_help_panel=LOOP, help="Of the start weights and dropout; split i takes seed + i.")
     ] = 0,
-    max_epochs: Annotated[int, typer.Option(rich_help_panel=LOOP, help="Longest training.")] = 2000,
-    patience: Annotated[
-        int, typer.Option(rich_help_panel=LOOP, help="Epochs without a better validation score; 0: never stop.")
-    ] = 200,
-    threads: Annotated[
-        int | None, typer.Option(rich_help_panel=LOOP, help="Threads to train with; torch's number if not given.")
-    ] = None,
-    max_memory: Annotated[
-        str | None,
-        typer.Option(
-            rich_help_panel=LOOP, help="Memory that training may take beside the graph, such as 500MB or 2GB."
-        ),
-    ] = None,
+    max_epochs: MaxEpochs = 2000,
+    patience: Patience = 200,
+    threads: Threads = None,
+    max_memory: MaxMemory = None,
     settings: Annotated[
         str | None,
         typer.Option(
@@ -110,7 +98,7 @@ def train(
     as_stored: Annotated[
         bool, typer.Option("--as-stored", rich_help_panel=SPLITS, help="Keep edges one-way, as the paper's code does.")
     ] = False,
-    data_root: Annotated[Path | None, typer.Option(help="Folder with raw data sets.")] = None,
+    data_root: DataRoot = None,
     out: Annotated[Path | None, typer.Option(help="Where to write the records (JSON lines).")] = None,
     checkpoint: Annotated[
         Path | None, typer.Option(rich_help_panel=LOOP, help="Save the run here on Ctrl-C, and resume from it.")
@@ -137,7 +125,7 @@ def train(
         int | None,
         typer.Option(rich_help_panel=LOOP, help="With --on ray: how many workers; as many as this machine has cores."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+    json: Json = False,
 ) -> None:
     """Train a model on a graph and report mean ± std over splits, the learned homophily and the learned filter.
 
@@ -205,19 +193,17 @@ def train(
             threads=threads,
             max_memory=room,
         )
-    summary = summarise(records)
-    true = homophily(graph).edge
-    run_id = hashlib.sha256("".join(record.id for record in records).encode()).hexdigest()[:8]
-    path = out or Path("out") / "records" / f"{dataset}-{model}-{protocol}-{run_id}.jsonl"
+    published = SCORES.get((dataset, model)) if setting.config.metric == loaded.entry.metric else None
+    found = Trained(dataset, model, protocol, setting, records, homophily(graph).edge, published)
+    path = out or Path("out") / "records" / f"{dataset}-{model}-{protocol}-{found.run_id}.jsonl"
     try:
         write_whole(path, "".join(record.to_json() + "\n" for record in records))
         talk.print(f"records: {path}", style="dim")
     finally:  # a full disk must not take the result along
         if json:
-            print_json(_as_json(dataset, model, protocol, setting, records, summary, true))
+            print_json(as_json(found))
         else:
-            published = SCORES.get((dataset, model)) if setting.config.metric == loaded.entry.metric else None
-            _print(dataset, model, protocol, setting, records, summary, true, published)
+            print_trained(found)
 
 
 def _points(text: str | None) -> str | tuple[float, ...] | None:
@@ -230,61 +216,3 @@ def _points(text: str | None) -> str | tuple[float, ...] | None:
         raise ValueError(
             f"--points takes equispaced, chebyshev, density or numbers with commas between, got {text!r}"
         ) from None
-
-
-def _as_json(
-    dataset: str,
-    model: str,
-    protocol: str,
-    setting: Setting,
-    records: list[Record],
-    summary: Summary,
-    true: float,
-) -> dict[str, object]:
-    return {
-        "dataset": dataset,
-        "model": model,
-        "protocol": protocol,
-        "settings": {"source": setting.source, **records[0].options, **_member_free(records[0])},
-        "metric": setting.config.metric,
-        "mean": summary.mean,
-        "accuracy": summary.accuracy,
-        "std": summary.std,
-        "splits": list(summary.splits),
-        "failed": summary.failed,
-        "homophily": {"learned": summary.homophily, "true": true if true == true else None},
-        "points": list(summary.points),
-        "values": list(summary.values),
-        "epochs": [record.outcome.epochs for record in records],
-        "seconds": sum(record.outcome.seconds for record in records),
-    }
-
-
-def _member_free(record: Record) -> dict[str, object]:
-    return {key: value for key, value in record.config.items() if key != "seed"}
-
-
-def _print(
-    dataset: str,
-    model: str,
-    protocol: str,
-    setting: Setting,
-    records: list[Record],
-    summary: Summary,
-    true: float,
-    published: tuple[float, float] | None,
-) -> None:
-    print(
-        f"{model} on {dataset}: {setting.config.metric} {summary.score()} over {len(summary.splits)} {protocol} splits"
-    )
-    if setting.config.metric != "accuracy" and summary.accuracy is not None:
-        print(f"accuracy {100 * summary.accuracy:.2f}")
-    if published is not None and protocol == "random":
-        print(f"the paper's: {published[0]:.2f} ± {published[1]:.1f} over 10 random splits")
-    if summary.failed:
-        print(f"{summary.failed} of {len(records)} members failed: their loss was not a number")
-    learned = "none" if summary.homophily is None else f"{summary.homophily:.3f}"
-    print(f"homophily: learned {learned}, true {true:.3f}; settings: {setting.source} ({setting.config.variant})")
-    if summary.values:
-        values = ", ".join(f"{value:.2f}" for value in summary.values)
-        print(f"learned values at the points: {values}\n{draw_response(summary.response)}")
