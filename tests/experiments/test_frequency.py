@@ -136,6 +136,20 @@ def test_summary_tells_the_trend_and_the_crossing_of_stored_scores(rng):
     assert verdicts[0] == verdicts[1] == verdicts[3] == "holds"
 
 
+@pytest.mark.parametrize(
+    ("homophilies", "key", "command"),
+    [
+        ([0.05 * i for i in range(21)], {}, "quick"),
+        ([0.0, 0.5], {"epochs": 1200}, "paper --homophilies 0,0.5"),
+        ([0.5], {"nodes": 3000, "features": 3000}, "quick --nodes 3000 --homophilies 0.5"),
+        ([0.5], {"features": 20}, "quick --features 20 --homophilies 0.5"),
+    ],
+)
+def test_a_table_names_the_command_that_makes_it(rng, homophilies, key, command):
+    report = FREQUENCY.summarise([line(round(h, 2), 0, hand_made(h, rng), **key) for h in homophilies])
+    assert report.tables[0].notes[-1] == f"Command: `newtonnet reproduce frequency --profile {command}`"
+
+
 def test_the_opposite_trend_is_called_one_that_does_not_hold(rng):
     report = FREQUENCY.summarise([line(h, 0, hand_made(1 - h, rng)) for h in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)])
     assert [report.findings[i].verdict for i in (0, 1, 3)] == ["does not hold"] * 3
@@ -169,6 +183,8 @@ def test_one_homophily_with_the_full_protocol_is_compared_with_the_short_one(rng
     full = [line(0.2, mask, hand_made(centre, rng, 0.5), epochs=1200) for mask in range(5)]
     report = FREQUENCY.summarise([*short, *full])
     assert len(report.findings) == 5
+    commands = "`newtonnet reproduce frequency --profile paper --homophilies 0.2`"
+    assert report.tables[-1].notes[-1].endswith(commands)
     assert report.findings[-1].verdict == verdict
     assert len(report.figures[0].panels) == 1
     rows = report.tables[-1].rows

@@ -33,7 +33,9 @@ def test_the_difference_is_paired_and_to_the_better_rival():
     report = summarise(stored([0.5, 0.7], [0.1, 0.2], [0.6, 0.7]))
     (row,) = report.tables[0].rows
     # Differences -0.1 and 0: mean -0.05, standard error 0.0707 / sqrt(2) = 0.05.
-    assert row[-1] == "-5.00 ± 5.00 (GCN)"
+    assert row[-2] == "-5.00 ± 5.00 (GCN)"
+    # Corrected for splits of 48% and 20%: 12.706 * sqrt((1/2 + 20/48) * 0.005) = 0.860.
+    assert row[-1] == "[-91.02, +81.02]"
     assert row[:2] == ("actor", 2)
     assert report.findings[0].verdict == "holds"
 
@@ -50,7 +52,7 @@ def test_a_split_that_one_model_lacks_is_left_out():
 
 def test_runs_with_less_time_do_not_mix_in():
     lines = [*stored([0.5, 0.7], [0.1, 0.2], [0.6, 0.7]), *stored([0.0, 0.0], [1.0, 1.0], [1.0, 1.0], budget=2.0)]
-    assert summarise(lines).tables[0].rows[0][-1] == "-5.00 ± 5.00 (GCN)"
+    assert summarise(lines).tables[0].rows[0][-2] == "-5.00 ± 5.00 (GCN)"
 
 
 def test_nothing_stored_is_said():

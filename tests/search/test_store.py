@@ -64,6 +64,15 @@ def test_two_holders_of_one_study_are_refused(study, tmp_path):
         pass
 
 
+def test_a_study_that_was_opened_and_never_begun_makes_room_for_another(study, tmp_path):
+    other = replace(study, splits=5)
+    for one in (study, other):
+        with open_store(tmp_path, one):
+            pass
+    assert read_study(store_path(tmp_path, study))["splits"] == 5
+    assert len(store_path(tmp_path, study).read_text().splitlines()) == 1
+
+
 def test_another_study_in_the_same_file_is_refused_with_the_difference(study, filled, tmp_path):
     other = replace(study, splits=5, space={"dropout": (0.1, 0.2)})
     refusal = "holds another study .*another space.*splits 3, here 5.*move it away"

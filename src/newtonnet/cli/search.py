@@ -10,14 +10,13 @@ import typer
 from newtonnet.experiments import SCORES, UNTOUCHED, first_settings
 from newtonnet.nn import ZOO, find_model
 from newtonnet.search import (
+    SELECTIONS,
     Study,
     Trial,
     make_study,
     measure,
-    nested_selection,
     open_batch,
     open_store,
-    paper_selection,
     summarise_study,
     sweep_all,
     write_best,
@@ -28,8 +27,6 @@ from .app import app, print_json, talk
 from .options import LOOP, SPLITS, DataRoot, Json, MaxEpochs, Patience, Protocol
 from .places import ADDRESS, ON, WORKERS, Place, open_place
 from .search_progress import watch
-
-SELECTIONS = {"paper": paper_selection, "nested": nested_selection}
 
 
 @app.command()

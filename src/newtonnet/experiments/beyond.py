@@ -66,7 +66,7 @@ def summarise(lines: Sequence[Line]) -> Report:
     )
 
 
-_STATEMENT = "NewtonNet also leads on graphs that the paper lacks"
+_STATEMENT = "NewtonNet also leads on graphs that the paper lacks (nested selection)"
 
 
 def _finding(there: Cells, done: Sequence[str]) -> Finding:

@@ -1,5 +1,6 @@
 """The searches that a claim rests on: one model on one graph each, as they are wanted and as they are stored."""
 
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -106,6 +107,10 @@ class Stored:
         """Whether all settings of its space were tried, so that a longer search would find no other."""
         return len(self.trials) >= math.prod(len(values) for values in self.study["space"].values())
 
+    def value(self, trial: Trial, name: str) -> Any:
+        """What a trial has for a field: its own, or what all trials of the study share."""
+        return trial.setting[name] if name in trial.setting else self.study["defaults"][name]
+
     def first(self, count: int) -> "Stored":
         """The same study when so many settings had been tried."""
         return replace(self, trials=self.trials[:count])
@@ -123,15 +128,30 @@ def read_stored(results: Path, dataset: str, model: str, *, label: str = "", pro
     return Stored(dataset, model, label, protocol, study, ordered)
 
 
-def chosen_setting(results: Path, dataset: str, model: str, *, label: str = "") -> tuple[str, dict[str, Any]]:
+def repeats(stored: Stored, setting: Mapping[str, Any]) -> bool:
+    """Whether a stored study has this setting for what it does not vary."""
+    return bool(stored.study["fixed"] == json.loads(json.dumps(setting)))
+
+
+def chosen_setting(
+    results: Path, dataset: str, model: str, *, label: str = "", tried: int | None = None
+) -> tuple[str, dict[str, Any]]:
     """The setting that the search on random splits selects, else the published one, else none: its source and fields.
+
+    Args:
+        results: folder of all results.
+        dataset: the graph.
+        model: the method.
+        label: of the search.
+        tried: select among so many settings, the search's first; among all if not given.
 
     Returns:
         ``searched``, ``published`` or ``default``, and how the setting differs from the model's defaults.
     """
     stored = read_stored(results, dataset, model, label=label)
     if stored is not None:
-        return "searched", {**stored.study["fixed"], **best_trial(stored.trials).setting}
+        among = stored.trials if tried is None else stored.first(tried).trials
+        return "searched", {**stored.study["fixed"], **best_trial(among).setting}
     setting = find_setting(dataset, model)
     return setting.source, difference(setting, find_setting(dataset, model, "default"))
 

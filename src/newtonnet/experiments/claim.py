@@ -79,10 +79,10 @@ def lines_path(claim: Claim, results: Path) -> Path:
 
 def load_lines(claim: Claim, results: Path) -> Sequence[Line]:
     """What the claim's summary is made of."""
-    return _own_lines(claim, results) if claim.load is None else claim.load(results)
+    return own_lines(claim, results) if claim.load is None else claim.load(results)
 
 
-def _own_lines(claim: Claim, results: Path) -> list[dict[str, Any]]:
+def own_lines(claim: Claim, results: Path) -> list[dict[str, Any]]:
     """The stored lines of the claim's present version, each piece of work once, the latest."""
     latest = {
         _identity(line["key"]): line
@@ -109,7 +109,7 @@ def wanted_cells(claim: Claim, request: Request, results: Path) -> Sequence[Cell
 def pending(claim: Claim, request: Request, results: Path) -> tuple[list[Unit], int]:
     """The units of a request that have no stored line, and how many units there are in all."""
     check_options(claim, request)
-    done = {_identity(line["key"]) for line in _own_lines(claim, results)}
+    done = {_identity(line["key"]) for line in own_lines(claim, results)}
     units = claim.units(request)
     return [unit for unit in units if _identity(unit.key) not in done], len(units)
 

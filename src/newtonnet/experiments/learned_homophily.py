@@ -11,10 +11,10 @@ from newtonnet.datasets import summarise as describe
 from newtonnet.search import best_trial
 
 from .cells import Cell, read_stored
-from .claim import Claim, Request, Unit
+from .claim import Claim, Request, Unit, own_lines
 from .exhibit import FAILS, HOLDS, OPEN, PARTLY, Finding, Report, Table
 from .published import DATASETS, HOMOPHILY, REAL_HOMOPHILY
-from .results import Line, read_lines
+from .results import Line
 from .scores import how_made
 from .table1 import chosen_datasets, trials_of
 
@@ -40,7 +40,7 @@ def _measure(name: str) -> Mapping[str, Any]:
 
 def load(results: Path) -> list[Line]:
     """NewtonNet's trials on every graph, each with the true ratio where it was measured."""
-    measured = {line["key"]["dataset"]: line for line in read_lines(results / "homophily" / "lines.jsonl")}
+    measured = {line["key"]["dataset"]: line for line in own_lines(LEARNED_HOMOPHILY, results)}
     found = [read_stored(results, dataset, "newtonnet") for dataset in DATASETS]
     return [{"stored": one, "measured": measured.get(one.dataset, {})} for one in found if one is not None]
 

@@ -7,7 +7,7 @@ from typing import Any
 from .cells import Stored
 from .exhibit import FAILS, HOLDS, OPEN, PARTLY, UNSURE, Cell, Table
 from .published import SCORES
-from .scores import NAMES, Score, against, equal_searches, how_made, score, split_ratio
+from .scores import NAMES, Score, against, equal_searches, gammas_text, how_made, score, split_ratio
 from .statistics import SIGNIFICANT, Estimate
 
 Cells = Mapping[tuple[str, str], Stored]
@@ -89,10 +89,11 @@ def newtonnet_table(cells: Cells, datasets: Sequence[str]) -> Table:
                 paper.interval,
                 str(nested),
                 None if published is None else f"{published[0]:.2f} ± {published[1]:.1f}",
+                gammas_text(stored),
                 len(stored.trials),
             )
         )
-    columns = ("graph", "paper's selection", "95% interval", "nested selection", "the paper", "settings")
+    columns = ("graph", "paper's selection", "95% interval", "nested selection", "the paper", "gammas", "settings")
     return Table("NewtonNet", columns, tuple(rows))
 
 
@@ -161,7 +162,7 @@ def differences(cells: Cells, dataset: str, selection: str = "paper") -> Mapping
 
 @dataclass(frozen=True)
 class Standing:
-    """How NewtonNet stands against the other methods, by the paper's selection and with equal searches.
+    """How NewtonNet stands against the other methods, by nested selection and with equal searches.
 
     Attributes:
         whole: graphs on which every method has a score.
@@ -199,7 +200,7 @@ class Standing:
 
 def standing(cells: Cells, datasets: Sequence[str]) -> Standing:
     """NewtonNet against all others on some graphs."""
-    tests = {name: differences(cells, name) for name in datasets}
+    tests = {name: differences(cells, name, "nested") for name in datasets}
     pairs = [(name, model, *found) for name, one in tests.items() for model, found in one.items()]
     sure = [(name, model, difference.mean) for name, model, difference, p in pairs if p < SIGNIFICANT]
     whole = tuple(name for name, one in tests.items() if len(one) == len(NAMES) - 1)

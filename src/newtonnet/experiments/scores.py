@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from newtonnet.datasets import CATALOGUE
-from newtonnet.search import Selection, nested_selection, paper_selection
+from newtonnet.search import SELECTIONS, Selection, best_trial
 
 from .cells import Stored
 from .statistics import Estimate, compare, estimate, holm
@@ -23,8 +23,6 @@ NAMES = {
     "newtonnet": "NewtonNet",
 }
 """The methods of the comparison as their authors write them, in the paper's order."""
-
-SELECTIONS = {"paper": paper_selection, "nested": nested_selection}
 
 
 @dataclass(frozen=True)
@@ -63,6 +61,11 @@ def score(stored: Stored | None, selection: str = "paper") -> Score | None:
     found = estimate(test, split_ratio(stored.dataset, stored.protocol))
     low, high = (100 * chosen.mean,) * 2 if found is None else (found.low, found.high)
     return Score(test, 100 * chosen.mean, 100 * chosen.std, low, high)
+
+
+def gammas_text(stored: Stored) -> str:
+    """The gammas of the setting that the paper's selection takes."""
+    return ", ".join(f"{gamma:g}" for gamma in stored.value(best_trial(stored.trials), "gammas"))
 
 
 def split_ratio(dataset: str, protocol: str) -> float:

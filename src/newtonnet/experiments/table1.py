@@ -8,7 +8,7 @@ from newtonnet.datasets import summarise as describe
 
 from .cells import Cell, Stored, read_stored
 from .claim import Claim, Request
-from .exhibit import FAILS, HOLDS, OPEN, PARTLY, Finding, Report, Table
+from .exhibit import FAILS, HOLDS, OPEN, PARTLY, UNSURE, Finding, Report, Table
 from .published import DATASETS, SCORES
 from .results import Line
 from .score_tables import (
@@ -112,17 +112,22 @@ def by_cell(lines: Sequence[Line]) -> dict[tuple[str, str], Stored]:
 
 def falls_short(ours: Score, published: tuple[float, float]) -> bool:
     """Whether the upper end of our interval is below the paper's mean less half its standard deviation."""
-    return ours.high < published[0] - published[1] / 2
+    return ours.high < _bound(published)
+
+
+def _bound(published: tuple[float, float]) -> float:
+    """The paper's mean less half its standard deviation."""
+    return published[0] - published[1] / 2
 
 
 def reaches(statement: str, known: Mapping[str, tuple[Score, str]]) -> Finding:
-    """Whether NewtonNet falls short of the published accuracy.
+    """Whether NewtonNet reaches the published accuracy, falls short of it, or may do either.
 
     Args:
         statement: what is claimed.
         known: a graph's name to our score and what was tried for it.
     """
-    rule = "short: upper end of our 95% interval below the paper's mean − std/2"
+    rule = "reached: our mean is at least the paper's − std/2; short: our whole 95% interval is below that"
     short = [
         f"{name} ({one.mean:.2f} {one.interval}, {tried}; "
         f"the paper {SCORES[name, HERO][0]:.2f} ± {SCORES[name, HERO][1]:.1f})"
@@ -131,20 +136,26 @@ def reaches(statement: str, known: Mapping[str, tuple[Score, str]]) -> Finding:
     ]
     if not known:
         return Finding(statement, "no trials of NewtonNet", rule, OPEN)
-    ours = f"falls short on {len(short)} of {len(known)} graphs" + (f": {'; '.join(short)}" if short else "")
-    return Finding(statement, ours, rule, HOLDS if not short else FAILS if len(short) == len(known) else PARTLY)
+    reached = [name for name, (one, _) in known.items() if one.mean >= _bound(SCORES[name, HERO])]
+    told = f" ({', '.join(reached)})" if reached else ""
+    ours = f"reached on {len(reached)} of {len(known)} graphs{told}; short on {len(short)}" + (
+        f": {'; '.join(short)}" if short else ""
+    )
+    if short:
+        return Finding(statement, ours, rule, PARTLY if reached else FAILS)
+    return Finding(statement, ours, rule, HOLDS if len(reached) == len(known) else UNSURE)
 
 
 def _reaches(there: Cells, done: Sequence[str]) -> Finding:
-    found = {name: scores_of(there, name).get(HERO) for name in done}
+    found = {name: scores_of(there, name, "nested").get(HERO) for name in done}
     known = {
         name: (one, f"{len(there[name, HERO].trials)} settings tried") for name, one in found.items() if one is not None
     }
-    return reaches("NewtonNet reaches the published accuracy", known)
+    return reaches("NewtonNet reaches the published accuracy (nested selection)", known)
 
 
 def _leads(there: Cells, done: Sequence[str]) -> Finding:
-    statement = "NewtonNet has the best score of all methods"
+    statement = "NewtonNet has the best score of all methods (nested selection)"
     found = standing(there, done)
     led = [name for name in found.whole if max(NAMES, key=lambda model: SCORES[name, model][0]) == HERO]
     ours = str(found) if found.compared else "too few trials"

@@ -1,12 +1,11 @@
 """Weak supervision as a claim: the share of training nodes from a tenth to six, validation and test nodes the same."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from .ablation import WITHOUT, judge_gains
-from .cells import Cell, Stored, chosen_setting, read_stored
+from .cells import Cell, Stored, chosen_setting, read_stored, repeats
 from .claim import Claim, Request
 from .exhibit import FAILS, HOLDS, OPEN, PARTLY, Curves, Figure, Finding, Report, Role, Series, Table
 from .results import Line
@@ -33,12 +32,13 @@ _LOOKS: dict[str, tuple[Role, bool]] = {
 
 
 def cells(request: Request, results: Path) -> list[Cell]:
-    """One setting of each method at every ratio: what the search on random splits selects, else the published one."""
+    """One setting of each method at every ratio: what its search on random splits selects, else the published one."""
     made = []
     for dataset in chosen_datasets(request, GRAPHS):
+        tried = equally_many(results, dataset)
         for method in METHODS:
             label = _label(method)
-            source, setting = _setting(results, dataset, method)
+            source, setting = _setting(results, dataset, method, tried)
             made += [
                 Cell(dataset, _model(method), 1, label, f"weak-0.{tenth}", fixed=setting, space={}, source=source)
                 for tenth in TENTHS[request.profile]
@@ -46,11 +46,21 @@ def cells(request: Request, results: Path) -> list[Cell]:
     return made
 
 
-def _setting(results: Path, dataset: str, method: str) -> tuple[str, dict[str, Any]]:
+def equally_many(results: Path, dataset: str) -> int | None:
+    """How many settings of each search count: as many as the shortest has; None where nothing was searched.
+
+    A search that has tried its whole space would find no more, and one that is not there takes its published setting.
+    """
+    labels = {PLAIN: WITHOUT}
+    found = [read_stored(results, dataset, _model(method), label=labels.get(method, "")) for method in METHODS]
+    return min((len(one.trials) for one in found if one is not None and not one.exhausted), default=None)
+
+
+def _setting(results: Path, dataset: str, method: str, tried: int | None) -> tuple[str, dict[str, Any]]:
     if method != PLAIN:
-        return chosen_setting(results, dataset, method)
+        return chosen_setting(results, dataset, method, tried=tried)
     label = WITHOUT if read_stored(results, dataset, "newtonnet", label=WITHOUT) is not None else ""
-    source, setting = chosen_setting(results, dataset, "newtonnet", label=label)
+    source, setting = chosen_setting(results, dataset, "newtonnet", label=label, tried=tried)
     kept = {name: value for name, value in setting.items() if name not in ("gamma1", "gamma2", "gamma3")}
     return source, {**kept, "gammas": [0.0, 0.0, 0.0]}
 
@@ -67,6 +77,7 @@ def load(results: Path) -> list[Line]:
     """Every run that is stored, and whether its setting is the one that would be taken now."""
     lines: list[Line] = []
     for dataset in GRAPHS:
+        tried = equally_many(results, dataset)
         for method in METHODS:
             where = (results, dataset, _model(method))
             found = [
@@ -74,14 +85,15 @@ def load(results: Path) -> list[Line]:
                 for tenth in TENTHS["paper"]
             ]
             there = [(tenth, stored) for tenth, stored in found if stored is not None]
-            now = json.loads(json.dumps(_setting(results, dataset, method)[1])) if there else {}
+            now = _setting(results, dataset, method, tried)[1] if there else {}
             lines += [
                 {
                     "dataset": dataset,
                     "method": method,
                     "tenth": tenth,
                     "stored": stored,
-                    "current": stored.study["fixed"] == now,
+                    "current": repeats(stored, now),
+                    "tried": tried,
                 }
                 for tenth, stored in there
             ]
@@ -173,13 +185,15 @@ def _table(graph: str, lines: Sequence[Line], scores: Scores) -> Table:
             rows.append((_name(method), *(None if one is None else f"{one} {one.interval}" for one in found), sources))
     sample: Stored = here[0]["stored"]
     older = ", ".join(dict.fromkeys(_name(line["method"]) for line in here if not line["current"]))
+    tried = here[0]["tried"]
+    among = "" if tried is None else f"; searched: selected among the first {tried} settings of each method's search"
     notes = (
         "Accuracy in percent, mean ± std over splits and 95% interval. Protocols weak-0.1 to weak-0.6: the first "
         "tenths of the permutations of RandomState(33780), validation and test 20% each; "
         f"{len(sample.trials[0].test)} splits; at most {sample.study['max_epochs']} epochs, patience "
         f"{sample.study['patience']}; one setting for "
-        "all ratios, of the source in the last column, none tuned to a ratio.",
-        *((f"A search has selected other settings since for {older}.",) * bool(older)),
+        f"all ratios, of the source in the last column, none tuned to a ratio{among}.",
+        *((f"Other settings would be selected now for {older}; move their files away to run these.",) * bool(older)),
         "Command: `newtonnet reproduce weak-supervision --profile paper`",
     )
     return Table(graph, ("method", *(f"0.{tenth}" for tenth in tenths), "settings"), tuple(rows), notes)

@@ -5,7 +5,7 @@ from .executors import Executor, in_process, processes
 from .plan import Plan, measure
 from .propose import Proposal, propose
 from .ray_executor import on_ray
-from .selection import Selection, best_trial, nested_selection, paper_selection
+from .selection import SELECTIONS, Selection, best_trial, nested_selection, paper_selection
 from .space import difference, identity, model_space
 from .store import Store, open_store, read_study, read_trials, store_path
 from .study import Study, make_study
@@ -14,6 +14,7 @@ from .task import Task, group, run_task
 from .trial import Trial
 
 __all__ = [
+    "SELECTIONS",
     "Executor",
     "Plan",
     "Proposal",

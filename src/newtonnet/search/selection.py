@@ -67,3 +67,7 @@ def nested_selection(trials: Sequence[Trial]) -> Selection:
         tuple(trial.validation[split] for split, trial in zip(splits, chosen, strict=True)),
         tuple(trial.test[split] for split, trial in zip(splits, chosen, strict=True)),
     )
+
+
+SELECTIONS = {"paper": paper_selection, "nested": nested_selection}
+"""By the names that commands and tables use."""

@@ -42,7 +42,7 @@ class Store:
 def open_store(results: str | Path, study: Study) -> Iterator[Store]:
     """Take a study's file for this process: made if it is new, mended if a crash has left half a line.
 
-    Refused where another process has it, and where it holds another study.
+    Refused where another process has it, and where it holds trials of another study.
     """
     path = store_path(results, study)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -52,7 +52,9 @@ def open_store(results: str | Path, study: Study) -> Iterator[Store]:
     except Timeout:
         raise ValueError(f"another process is searching {study.name} on {study.dataset} ({path})") from None
     try:
-        header, _, sound = _read(path)
+        header, trials, sound = _read(path)
+        if header is not None and header["key"] != study.key and not trials:
+            header, sound = None, 0  # a study that was opened and never begun
         if path.exists() and sound < path.stat().st_size:
             os.truncate(path, sound)
         if header is None:

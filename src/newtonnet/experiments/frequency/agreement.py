@@ -72,6 +72,7 @@ def agreement_table(short: Trend, longer: Trend) -> Table:
         (
             "± is the standard deviation over masks. The protocols agree where the one mask lies in the 95% interval "
             "of a further mask of the longer protocol.",
+            f"Commands: `{short.command}` and `{longer.command}`",
         ),
     )
 

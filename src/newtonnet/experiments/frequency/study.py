@@ -14,18 +14,17 @@ from newtonnet.graphs import homophily
 from .bands import candidate_filters
 from .summary import summarise
 from .training import Protocol, sparse_split, train_filters
+from .trends import EPOCHS, HOMOPHILIES, MASKS, NODES
 
-MASKS = {"quick": 1, "paper": 5}
-EPOCHS = {"quick": 300, "paper": 1200}
 FEWEST_NODES = 400
 """Below, 2.5% of the nodes are fewer than ten."""
 
 
 def units(request: Request) -> list[Unit]:
     """One unit for each homophily and mask; all homophilies of the first mask come first."""
-    nodes = int(request.options.get("nodes", 800))
+    nodes = int(request.options.get("nodes", NODES))
     features = int(request.options.get("features", nodes))
-    asked = request.options.get("homophilies", [round(0.05 * i, 2) for i in range(21)])
+    asked = request.options.get("homophilies", HOMOPHILIES)
     if nodes < FEWEST_NODES or features < 1:
         raise ValueError(f"expected at least {FEWEST_NODES} nodes and 1 feature, got {nodes} and {features}")
     for h in asked:

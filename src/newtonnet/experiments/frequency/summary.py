@@ -116,6 +116,7 @@ def _table(trend: Trend) -> Table:
             "Mean amplitude of the 11 best of 216 filters by test ROC-AUC, each at its best validation epoch "
             "(evaluated every 10), averaged over masks; h of 0 and 1 stands for 1e-5 and 1 - 1e-5.",
             "Loss: cross entropy of two classes (the released code: binary cross entropy on one-hot labels).",
+            f"Command: `{trend.command}`",
         ),
     )
 

@@ -14,6 +14,13 @@ from .bands import candidate_filters, importances
 
 Array = NDArray[np.float64]
 
+MASKS = {"quick": 1, "paper": 5}
+EPOCHS = {"quick": 300, "paper": 1200}
+"""Of each profile."""
+NODES = 800
+HOMOPHILIES = tuple(round(0.05 * i, 2) for i in range(21))
+"""Of a request that names none."""
+
 
 @dataclass(frozen=True, eq=False)
 class Trend:
@@ -50,6 +57,17 @@ class Trend:
     def spread(self) -> Array:
         """Standard deviation over masks of the importances of each mask alone, ``(m, 3)``."""
         return np.asarray(self.alone.std(axis=1))
+
+    @property
+    def command(self) -> str:
+        """What measures it."""
+        profile = next((name for name, epochs in EPOCHS.items() if epochs == self.epochs), "paper")
+        words = [f"newtonnet reproduce frequency --profile {profile}"]
+        words += [f"--nodes {self.nodes}"] * (self.nodes != NODES)
+        words += [f"--features {self.features}"] * (self.features != self.nodes)
+        if tuple(self.homophily.tolist()) != HOMOPHILIES:
+            words.append("--homophilies " + ",".join(f"{h:g}" for h in self.homophily))
+        return " ".join(words)
 
     def rank_correlation(self, band: int) -> float:
         """Spearman's rank correlation of a band's importance with homophily; 0 where it does not vary."""
