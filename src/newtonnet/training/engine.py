@@ -40,7 +40,8 @@ def fit(
     """Train every member on its split and leave the model at its members' best validation states.
 
     Members finish by themselves: when the epochs are used up, when patience runs out, or when their loss is no longer
-    a number (such a member fails and the others go on). A member's result does not depend on who trains beside it.
+    a number (such a member fails and the others go on). A member's result does not depend on who trains beside it,
+    but for rounding.
 
     Args:
         model: a population of P members.
