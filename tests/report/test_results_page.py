@@ -15,6 +15,8 @@ def claim(name):
 def test_the_page_holds_every_claim_and_one_line_for_what_is_not_stored():
     page = results_page([Shown(claim("squares"), REPORT), Shown(claim("cubes"), None)])
     squares, cubes = page.split("## cubes")
+    assert "## In short\n\n| claim | statement | verdict |\n" in squares
+    assert "| [squares](#squares) | they grow | holds |" in squares
     for part in (
         "## squares",
         "| they grow | yes | yes | holds |",

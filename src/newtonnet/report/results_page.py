@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from newtonnet.experiments.claim import Claim
-from newtonnet.experiments.exhibit import Report
+from newtonnet.experiments.exhibit import Report, Table
 from newtonnet.files import fill_marked
 
 from .exhibits import claim_sections, table_markdown
@@ -23,6 +23,7 @@ class Shown:
 def results_page(shown: Sequence[Shown]) -> str:
     """Every claim with its findings, tables and figures; one line for a claim without stored results."""
     parts = ["# Results", f"This page is written by `{COMMAND}` from stored results; do not edit it by hand."]
+    parts += ["## In short", table_markdown(verdicts(shown), titled=False)]
     for one in shown:
         parts.append(f"## {one.claim.name}")
         parts.append(f"{one.claim.statement} ({one.claim.place}.)")
@@ -36,6 +37,17 @@ def results_page(shown: Sequence[Shown]) -> str:
             if not any("Command: " in note for table in one.report.tables for note in table.notes):
                 parts.append(f"Command: `newtonnet reproduce {one.claim.name} --profile paper`")
     return "\n\n".join(parts) + "\n"
+
+
+def verdicts(shown: Sequence[Shown]) -> Table:
+    """Every statement that was looked at, and whether it holds here; claims link to their place on the page."""
+    rows = tuple(
+        (f"[{one.claim.name}](#{one.claim.name})", finding.statement, finding.verdict)
+        for one in shown
+        if one.report is not None
+        for finding in one.report.findings
+    )
+    return Table("In short", ("claim", "statement", "verdict"), rows)
 
 
 def fill_results(text: str, shown: Sequence[Shown]) -> str:
