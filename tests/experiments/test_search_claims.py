@@ -4,6 +4,7 @@ import pytest
 
 from newtonnet.cli.app import app, run
 from newtonnet.experiments.ablation import ABLATION, WITHOUT
+from newtonnet.experiments.adjacency_branch import ADJACENCY_BRANCH
 from newtonnet.experiments.claim import Request, load_lines, wanted_cells
 from newtonnet.experiments.claims import CLAIMS
 from newtonnet.experiments.cost import COST
@@ -77,6 +78,31 @@ def test_the_arm_without_regularisation_varies_everything_but_the_gammas(tmp_pat
     assert with_.trials == without.trials == 40
     assert without.fixed == {"gammas": [0.0, 0.0, 0.0]}
     assert without.name == "newtonnet-unregularised"
+
+
+def test_the_branch_is_compared_with_newtonnet_and_linkx_after_as_many_settings(store, scores, tmp_path):
+    results = store("chameleon", "newtonnet", [(0.8, scores(0.7)), (0.9, scores(0.9))])
+    store("chameleon", "newtonnet", [(0.8, scores(0.75))], label="branch", fixed={"branch": 64})
+    assert shown(ADJACENCY_BRANCH, results).findings[0].verdict == "not measured yet"
+    store("chameleon", "linkx", [(0.8, tuple(reversed(scores(0.75))))])
+    report = shown(ADJACENCY_BRANCH, results)
+    (row,) = report.tables[0].rows
+    assert row[1::2][:3] == ("70.00 ± 1.00", "75.00 ± 1.00", "75.00 ± 1.00")
+    assert row[-4] == "+5.00 [+5.00, +5.00]"
+    assert row[-1] == 1
+    assert [finding.verdict for finding in report.findings] == ["holds", "not certain"]
+    assert "duplicate" in report.tables[0].notes[1]
+
+
+def test_the_branch_is_searched_in_newtonnets_own_space(monkeypatch, tmp_path):
+    monkeypatch.setattr(
+        "newtonnet.experiments.cells.make_study", lambda dataset, model, **how: make_study("digits", model, **how)
+    )
+    request = Request("paper", {"datasets": ["chameleon"]})
+    plain, branch, linkx = (cell.make() for cell in wanted_cells(ADJACENCY_BRANCH, request, tmp_path))
+    assert branch.space == plain.space
+    assert (plain.base().options.branch, branch.base().options.branch, linkx.model) == (0, 64, "linkx")
+    assert branch.base().config.branch_learning_rate == 0.003
 
 
 def test_weak_supervision_draws_every_ratio_and_judges_each_place(store, scores, tmp_path):

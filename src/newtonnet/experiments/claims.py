@@ -1,6 +1,7 @@
 """Every claim that ``newtonnet reproduce`` knows, by name; a new one is one import and one entry."""
 
 from .ablation import ABLATION
+from .adjacency_branch import ADJACENCY_BRANCH
 from .authors_settings import PUBLISHED
 from .beyond import BEYOND
 from .claim import Claim
@@ -21,6 +22,7 @@ CLAIMS: dict[str, Claim] = {
         TABLE1,
         PUBLISHED,
         BEYOND,
+        ADJACENCY_BRANCH,
         UNTOUCHED_GRAPHS,
         WEAK_SUPERVISION,
         ABLATION,

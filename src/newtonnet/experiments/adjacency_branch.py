@@ -1,0 +1,129 @@
+"""More than the paper's model as a claim: NewtonNet with an adjacency branch, beside LINKX, whose idea that is."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from newtonnet.datasets import CATALOGUE
+
+from .ablation import judge_gains
+from .cells import Cell, Stored, read_stored
+from .claim import Claim, Request
+from .exhibit import OPEN, Finding, Report, Table
+from .exhibit import Cell as Entry
+from .published import SCORES
+from .results import Line
+from .score_tables import HERO
+from .scores import how_made, score, split_ratio
+from .statistics import Estimate, compare
+from .table1 import FEW, QUICK, chosen_datasets
+
+GRAPHS = ("chameleon", "squirrel")
+"""Where knowing a node's neighbours by name helps most."""
+
+LABEL = "branch"
+BRANCH: Mapping[str, float] = {"branch": 64, "branch_learning_rate": 0.003}
+ARMS = {"plain": (HERO, ""), LABEL: (HERO, LABEL), "linkx": ("linkx", "")}
+"""Each with its model and its label."""
+
+
+def cells(request: Request, results: Path) -> list[Cell]:
+    """Equally many settings of the three; NewtonNet by itself is the search of Table 1."""
+    trials = QUICK if request.profile == "quick" else FEW
+    return [
+        Cell(dataset, model, trials, label, fixed=BRANCH if label else {})
+        for dataset in chosen_datasets(request, GRAPHS)
+        for model, label in ARMS.values()
+    ]
+
+
+def load(results: Path) -> list[Line]:
+    """Graphs of which all three are stored, each cut to as many trials as the shortest has."""
+    lines: list[Line] = []
+    for dataset in GRAPHS:
+        found = {arm: read_stored(results, dataset, model, label=label) for arm, (model, label) in ARMS.items()}
+        there = {arm: stored for arm, stored in found.items() if stored is not None}
+        if len(there) == len(ARMS):
+            count = min(len(stored.trials) for stored in there.values())
+            lines.append({arm: stored.first(count) for arm, stored in there.items()})
+    return lines
+
+
+def summarise(lines: Sequence[Line]) -> Report:
+    """What the branch adds, and whether anything is left of it beside LINKX."""
+    if not lines:
+        return Report((Finding(_ADDS, "nothing stored", _PUBLISHED, OPEN),))
+    rows: list[tuple[Entry, ...]] = []
+    gains: dict[str, dict[str, Estimate]] = {"plain": {}, "linkx": {}}
+    for line in lines:
+        dataset = line[LABEL].dataset
+        for rival, own in gains.items():
+            gain = _gain(line, rival)
+            if gain is not None:
+                own[dataset] = gain
+        shown = (score(line[arm], selection) for arm in ARMS for selection in ("paper", "nested"))
+        published = SCORES[dataset, HERO]
+        rows.append(
+            (
+                dataset,
+                *(None if one is None else str(one) for one in shown),
+                *(own[dataset].signed if dataset in own else None for own in gains.values()),
+                f"{published[0]:.2f} ± {published[1]:.1f}",
+                len(line[LABEL].trials),
+            )
+        )
+    stored: list[Stored] = [line[arm] for line in lines for arm in ARMS]
+    warned = [f"{name}: {'; '.join(CATALOGUE[name].warnings)}." for name in GRAPHS if CATALOGUE[name].warnings]
+    notes = (
+        f"Accuracy in percent. {how_made(stored)} Differences by nested selection, paired by split, with 95% intervals "
+        "by the variance of Nadeau and Bengio. The branch adds W₂ ReLU(A W₁) to the logits and has a weight for every "
+        "node, so it cannot leave its graph.",
+        *warned,
+        "Command: `newtonnet reproduce branch --profile paper`",
+    )
+    table = Table("NewtonNet with an adjacency branch", _COLUMNS, tuple(rows), notes)
+    data = {
+        rival: {name: [gain.mean, gain.low, gain.high] for name, gain in own.items()} for rival, own in gains.items()
+    }
+    return Report((_finding(_ADDS, gains["plain"]), _finding(_MORE, gains["linkx"])), tables=(table,), data=data)
+
+
+_ADDS = "An adjacency branch adds to NewtonNet"
+_MORE = "NewtonNet with the branch is better than LINKX"
+_PUBLISHED = "not in the paper"
+_COLUMNS = (
+    "graph",
+    "NewtonNet",
+    "nested",
+    "with branch",
+    "nested",
+    "LINKX",
+    "nested",
+    "with branch − NewtonNet",
+    "with branch − LINKX",
+    "NewtonNet, the paper",
+    "settings",
+)
+
+
+def _gain(line: Line, rival: str) -> Estimate | None:
+    ours, theirs = score(line[LABEL], "nested"), score(line[rival], "nested")
+    if ours is None or theirs is None:
+        return None
+    return compare(ours.test, theirs.test, split_ratio(line[LABEL].dataset, "random"))
+
+
+def _finding(statement: str, gains: Mapping[str, Estimate]) -> Finding:
+    ours = "; ".join(f"{name} {gain.signed}" for name, gain in gains.items())
+    return Finding(statement, ours or "no scores", _PUBLISHED, judge_gains(list(gains.values())))
+
+
+ADJACENCY_BRANCH = Claim(
+    name="branch",
+    statement="What a network on the rows of the adjacency adds to NewtonNet, which is no part of the paper's model.",
+    place="not in the paper",
+    units=lambda request: (),
+    summarise=summarise,
+    options=frozenset({"datasets"}),
+    load=load,
+    cells=cells,
+)
