@@ -241,6 +241,15 @@ def test_networkx_label_none_means_unknown(animals):
     assert graph.labels.tolist() == [0, -1, -1]
 
 
+@pytest.mark.parametrize("unknown", [-1, -1.0, np.int64(-1), None, float("nan")])
+def test_networkx_labels_of_minus_one_are_unknown_as_everywhere(unknown):
+    graph = nx.path_graph(4)
+    nx.set_node_attributes(graph, {0: 0, 1: 1, 2: unknown, 3: unknown}, "y")
+    nx.set_node_attributes(graph, 1.0, "x")
+    assert from_networkx(graph).labels.tolist() == [0, 1, -1, -1]
+    assert from_networkx(graph).class_names == ("0", "1")
+
+
 def test_networkx_whole_labels_sort_as_numbers():
     graph = nx.path_graph(3)
     nx.set_node_attributes(graph, {0: 10, 1: 9, 2: 10}, "y")

@@ -1,5 +1,7 @@
 """Every native kernel against numpy, scipy or autograd, at widths that fill registers and widths that do not."""
 
+import time
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,7 +9,7 @@ import torch
 
 from newtonnet import kernels
 from newtonnet.graphs import csr_tensor
-from newtonnet.kernels import Mask, counting, products, threads, use_threads
+from newtonnet.kernels import Mask, compiler, counting, products, threads, use_threads
 from newtonnet.nn import noise
 
 pytestmark = pytest.mark.skipif(not kernels.available(), reason="needs llvmlite")
@@ -92,6 +94,20 @@ def test_dropout_is_the_same_with_and_without_the_kernel(width, dtype, first, rn
     ours = kernels.drop(x, mask, first=first)
     torch.testing.assert_close(ours, noise._masked(x, mask, first=first))
     assert 0.3 < float((ours == 0).double().mean()) < 0.65 or width < 4
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("width", [1, 2, 3, 5, 6, 7, 13])
+@pytest.mark.parametrize("register", [16, 32])
+def test_dropout_is_the_same_on_machines_with_narrower_registers(width, dtype, register, rng, monkeypatch):
+    monkeypatch.setattr(compiler, "_register_bytes", lambda: register)
+    compiler.drop_kernel.cache_clear()
+    x = torch.tensor(rng.standard_normal((50, 2, width)), dtype=dtype)
+    mask = Mask((0, 41), 30000, 2.0)
+    try:
+        torch.testing.assert_close(kernels.drop(x, mask), noise._masked(x, mask))
+    finally:
+        compiler.drop_kernel.cache_clear()
 
 
 @pytest.mark.parametrize("count", [1, 63, 64, 65, 1000])
@@ -193,6 +209,21 @@ def test_an_error_in_another_thread_is_raised_here():
 
     with pytest.raises(ValueError, match="there"):
         kernels.in_step([lambda: None, fail])
+
+
+def test_an_error_here_waits_for_the_other_threads():
+    finished = []
+
+    def stop():
+        raise KeyboardInterrupt
+
+    def work():
+        time.sleep(0.1)
+        finished.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        kernels.in_step([stop, work, work])
+    assert len(finished) == 2
 
 
 def test_scratch_is_kept_while_it_is_large_enough_and_not_too_large(monkeypatch):

@@ -17,6 +17,7 @@ from newtonnet.training.config import check_shared
         ({"gammas": (1.0, 1.0)}, "gammas must be three"),
         ({"gammas": (float("nan"), 0.0, 0.0)}, "gammas must be three"),
         ({"ceiling": 0.0}, "ceiling must be above 0"),
+        ({"max_epochs": float("inf")}, "max_epochs must be a whole number of at least 1, got inf"),
         ({"max_epochs": 0}, "max_epochs must be a whole number of at least 1"),
         ({"patience": 0}, "patience must be at least 1"),
         ({"variant": "mine"}, "variant must be 'paper' or 'code'"),

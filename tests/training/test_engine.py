@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 
 from newtonnet.datasets import Split, csbm, make_splits
@@ -10,6 +11,7 @@ from newtonnet.graphs import from_edges, homophily
 from newtonnet.nn import Noise, Options, SpectralNet, build
 from newtonnet.training import Config, fit
 from newtonnet.training.metrics import cross_entropy, make_targets
+from newtonnet.training.parts import Crowd
 
 OPTIONS = Options(hidden=16, dropout=0.4, propagation_dropout=0.3)
 
@@ -221,9 +223,46 @@ def test_a_checkpoint_of_another_run_or_a_damaged_one_is_refused(graph, members,
         train(graph, splits, configs, checkpoint=path, progress=interrupt)
     with pytest.raises(ValueError, match="belongs to another run"):
         train(graph, splits[:2], configs[:2], checkpoint=path)
+    with pytest.raises(ValueError, match="belongs to another run"):
+        train(_wider(graph), splits, configs, checkpoint=path)
     path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(ValueError, match="is damaged"):
+    for damaged in (path, tmp_path):
+        with pytest.raises(ValueError, match="is damaged or no file"):
+            train(graph, splits, configs, checkpoint=damaged)
+
+
+def _wider(graph):
+    """The same graph with a class and columns that nobody has."""
+    features = sp.csr_array(graph.features)
+    features.resize(graph.nodes, features.shape[1] + 5)
+    return replace(graph, features=features, class_names=(*graph.class_names, "another"))
+
+
+def test_ctrl_c_after_the_last_look_is_not_lost(graph, members, monkeypatch, tmp_path):
+    splits, configs = members
+    whole = Crowd.train
+
+    def interrupted(self, after):
+        whole(self, after)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Crowd, "train", interrupted)
+    path = tmp_path / "run.safetensors"
+    with pytest.raises(KeyboardInterrupt):
         train(graph, splits, configs, checkpoint=path)
+    assert path.exists()
+
+
+def test_a_graph_without_edges_has_no_homophily_and_pulls_at_no_filter(rng):
+    nodes = np.arange(40)
+    lonely = from_edges(np.zeros((2, 0), dtype=np.int64), rng.normal(size=(40, 6)), labels=nodes % 2, name="lonely")
+    splits = make_splits(lonely, count=1)
+    for pivot in ("uniform", "adjusted"):
+        config = Config(max_epochs=20, gammas=(1, 1, 1), pivot=pivot)
+        _, (shaped,) = train(lonely, splits, [config])
+        _, (plain,) = train(lonely, splits, [replace(config, gammas=(0, 0, 0))])
+        assert shaped.outcome.homophily is None
+        assert shaped.outcome.values == plain.outcome.values
 
 
 def test_periodic_checkpoints_are_written_whole(graph, members, tmp_path):

@@ -4,6 +4,7 @@ import torch
 from newtonnet.datasets import csbm, make_splits
 from newtonnet.nn import Options, build
 from newtonnet.training import Config, fit
+from newtonnet.training.parts import Crowd
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +39,21 @@ def test_members_that_had_not_begun_fail_and_say_why(graph, monkeypatch):
     assert [record.outcome.status for record in records] == ["done", "failed", "failed"]
     assert records[1].outcome.reason == "it was stopped before it began"
     assert records[1].outcome.validation is None
+
+
+def test_members_that_were_put_together_and_not_trained_fail_too(graph, monkeypatch):
+    monkeypatch.setattr("newtonnet.training.part_sizes.CACHED", 1)
+    train = Crowd.train
+
+    def all_are_started(self, after):
+        for part in range(len(self.runs)):
+            self.start(part)
+        train(self, after)
+
+    monkeypatch.setattr(Crowd, "train", all_are_started)
+    _, records = run(graph, stop=after(5), threads=1)
+    assert [record.outcome.status for record in records] == ["done", "failed", "failed"]
+    assert [record.outcome.values != () for record in records] == [True, False, False]
 
 
 def test_parts_side_by_side_are_stopped_too(graph):

@@ -1,6 +1,7 @@
 """Graphs from objects of other packages: networkx graphs and PyTorch Geometric data."""
 
 import math
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,8 +54,8 @@ def from_networkx(
     Args:
         graph: any networkx graph; directions and parallel edges are merged.
         features: the node attribute that holds a number or a sequence of numbers.
-        label: the node attribute that holds the class, of any type; missing, None or NaN means unknown. Classes are
-            numbered in sorted order.
+        label: the node attribute that holds the class, of any type; missing, None, NaN or the number -1 means
+            unknown. Classes are numbered in sorted order.
         weight: the edge attribute that holds the weight; 1 where it is missing.
         name: the graph's name.
 
@@ -74,7 +75,7 @@ def from_networkx(
     if len(widths) > 1:
         raise ValueError(f"all nodes must have the same number of features, got shapes {sorted(widths)}")
     known = [graph.nodes[node].get(label) for node in nodes]
-    known = [None if isinstance(value, float) and math.isnan(value) else value for value in known]
+    known = [None if _is_blank(value) else value for value in known]
     values = sorted({value for value in known if value is not None}, key=lambda value: (str(type(value)), value))
     number = {value: index for index, value in enumerate(values)}
     position = {node: index for index, node in enumerate(nodes)}
@@ -89,6 +90,10 @@ def from_networkx(
         node_names=[str(node) for node in nodes],
         name=name,
     )
+
+
+def _is_blank(label: Any) -> bool:
+    return isinstance(label, Real) and (math.isnan(label) or label == -1)
 
 
 def from_pyg(data: "Data", *, name: str = "graph", directed: bool = False) -> Graph:

@@ -86,7 +86,8 @@ class Plan:
         bounds = equal_parts(self.pointers, threads)
         step = min(columns, _columns_at_once(n, dtype))
         height = n * full_width(step, dtype)
-        room = scratch((3 if against is None else 4) * height, dtype).data_ptr()
+        workspace = scratch((3 if against is None else 4) * height, dtype)  # held until the kernels have ended
+        room = workspace.data_ptr()
         blocks = [room + k * height * size for k in (0, 1, 2, 2 if against is None else 3)]
         out = torch.empty_like(x)
         source, target, weights = x.data_ptr(), out.data_ptr(), coefficients.data_ptr()

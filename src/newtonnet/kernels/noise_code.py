@@ -59,7 +59,8 @@ def keep_code(row: Row, name: str, value: str, part: Part) -> str:
     )
     short = f"<{PER_WORD * count} x i16>"
     code += f"{name}.b = bitcast {wide} {name}.h to {short}\n"
-    kept = f"<{lanes} x i32> <{', '.join(f'i32 {k}' for k in range(lanes))}>"
+    first = offset % PER_WORD  # a part that is narrower than a word may begin inside one
+    kept = f"<{lanes} x i32> <{', '.join(f'i32 {first + k}' for k in range(lanes))}>"
     code += f"{name}.c = shufflevector {short} {name}.b, {short} poison, {kept}\n"
     code += f"{name}.l0 = insertelement <{lanes} x i16> poison, i16 %threshold, i32 0\n"
     code += (

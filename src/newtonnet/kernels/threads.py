@@ -50,9 +50,11 @@ def in_step(jobs: Sequence[Callable[[], None]]) -> None:
         jobs[0]()
         return
     others = [_Job(job) for job in jobs[1:]]
-    jobs[0]()
-    for other in others:
-        other.wait()
+    try:
+        jobs[0]()
+    finally:  # whatever ends this thread's share, the others still work in the caller's memory
+        for other in others:
+            other.wait()
 
 
 def total(parts: Tensor) -> Tensor:

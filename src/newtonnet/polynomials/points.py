@@ -100,7 +100,7 @@ def leja_order(points: Tensor) -> Tensor:
 
 def check_degree(degree: int) -> None:
     """Refuse a degree below one, or one that is not a whole number."""
-    if degree < 1 or degree != int(degree):
+    if not math.isfinite(degree) or degree < 1 or degree != int(degree):
         raise ValueError(f"the degree K must be at least 1 and whole, got {degree}")
 
 

@@ -29,5 +29,5 @@ def load_checkpoint(path: Path, *, fingerprint: str) -> dict[str, Tensor]:
                     "remove it or name another file"
                 )
             return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
-    except SafetensorError as error:
-        raise ValueError(f"checkpoint {path} is damaged ({error}); remove it and train again") from error
+    except (SafetensorError, OSError) as error:
+        raise ValueError(f"checkpoint {path} is damaged or no file ({error}); remove it and train again") from error

@@ -82,7 +82,7 @@ class Config:
         good = three and all(math.isfinite(gamma) and gamma >= 0 for gamma in self.gammas)
         _check("gammas", good, "three numbers of at least 0", self.gammas)
         _check("ceiling", self.ceiling is None or self.ceiling > 0, "above 0 or None", self.ceiling)
-        whole = self.max_epochs >= 1 and self.max_epochs == int(self.max_epochs)
+        whole = math.isfinite(self.max_epochs) and self.max_epochs >= 1 and self.max_epochs == int(self.max_epochs)
         _check("max_epochs", whole, "a whole number of at least 1", self.max_epochs)
         _check("patience", self.patience is None or self.patience >= 1, "at least 1 or None", self.patience)
         _check("variant", self.variant in ("paper", "code"), "'paper' or 'code'", self.variant)

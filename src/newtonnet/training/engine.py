@@ -69,7 +69,8 @@ def fit(
     _check_device(device)
     checkpoint = None if checkpoint is None else Path(checkpoint)
     ids = [record_id(model, graph, split, config) for split, config in zip(splits, configs, strict=True)]
-    fingerprint = hashlib.sha256("".join(ids).encode()).hexdigest()
+    size = f"{graph.features.shape[1]} features, {graph.classes} classes"  # empty ones are in no checksum
+    fingerprint = hashlib.sha256("".join([*ids, size]).encode()).hexdigest()
     model.to(device)
     threads = torch.get_num_threads() if threads is None else threads
     if threads < 1:
@@ -95,6 +96,7 @@ def fit(
 
             with suppress(_StopError):
                 crowd.train(after)
+            release()
     except KeyboardInterrupt:
         with crowd.still():
             if checkpoint is not None and not crowd.broken:  # half an epoch would resume to another result

@@ -27,7 +27,7 @@ def make_records(crowd: Crowd, ids: Sequence[str]) -> list[Record]:
     records = []
     for run, members in zip(crowd.runs, crowd.members, strict=True):
         mine = members.tolist()
-        if run is not None:
+        if run is not None and run.epoch > 0:
             records += _part_records(run, [ids[member] for member in mine], seconds)
         else:
             records += [_unbegun_record(crowd, member, ids[member]) for member in mine]
@@ -79,7 +79,7 @@ def _part_records(run: Run, ids: Sequence[str], seconds: float) -> list[Record]:
             validation=validation,
             test=test if len(split.test) else None,
             test_accuracy=accuracies[p] if tried and len(split.test) else None,
-            homophily=homophily[p] if tried else None,
+            homophily=homophily[p] if tried and run.steering.pairs.shape[1] else None,
             points=points,
             values=tuple(values[:, p].tolist()),
             response=tuple(response[:, p].tolist()),

@@ -17,7 +17,7 @@ class Steering:
     """The penalty of all members.
 
     Attributes:
-        homophily: learned h of every member, ``(P,)``; the pivot until it is learned.
+        homophily: learned h of every member, ``(P,)``; the pivot until it is learned, and always without edges.
         pivot: where encouraging turns into discouraging, ``(P,)``.
         active: whether anyone who still trains has a penalty.
     """
@@ -66,7 +66,7 @@ class Steering:
         Returns:
             Shape ``(P,)`` for those that train; None where it is neither due nor wanted.
         """
-        due = self.active and epoch % self.shared.refresh == 0
+        due = self.active and epoch % self.shared.refresh == 0 and self.pairs.shape[1] > 0  # no edges tell nothing
         if not due and not wanted:
             return None
         homophily = predicted_homophily(self.pairs, classes)
