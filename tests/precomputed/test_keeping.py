@@ -8,7 +8,7 @@ import torch
 
 from newtonnet.datasets import make_splits
 from newtonnet.precomputed import Batching, train_precomputed
-from newtonnet.precomputed.keeping import Progressed, unpack
+from newtonnet.precomputed.keeping import FileKeeper, Progressed, unpack
 
 BATCHING = Batching(batch=200)
 
@@ -80,6 +80,14 @@ def test_ctrl_c_waits_for_the_epoch_and_keeps_it(run, tmp_path):
     rest = Watch()
     assert_same(run(rest, checkpoint=path), run())
     assert rest.epochs == 2 * 12 - 5
+
+
+def test_ctrl_c_after_the_last_epoch_is_not_lost(tmp_path):
+    path = tmp_path / "kept"
+    path.write_text("a state")
+    with pytest.raises(KeyboardInterrupt), FileKeeper(path, "it").watching():
+        signal.raise_signal(signal.SIGINT)
+    assert path.exists()
 
 
 def test_nothing_is_written_before_it_is_time(run, tmp_path):

@@ -95,6 +95,7 @@ class FileKeeper:
         """The keeper, while it minds Ctrl-C; its file is removed at a good end."""
         with deferred_interrupt() as self.release:
             yield self
+            self.release()
         self.path.unlink(missing_ok=True)
 
     def load(self) -> State | None:
