@@ -3,6 +3,7 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -84,6 +85,7 @@ def test_the_folder_holds_the_run_its_records_and_the_page(whole):
         "source": "source",
         "target": "target",
         "weight": None,
+        "unused": [],
     }
     assert [column["name"] for column in described["encoding"]] == ["size", "colour"]
     assert described["arguments"]["max_epochs"] == 25
@@ -408,6 +410,37 @@ def test_a_graph_can_be_filtered_on_disk_first(tables, tmp_path, capsys):
     other = [*tables.arguments, "--out", str(tmp_path / "other.csv")]
     assert run(app, ["predict", str(tmp_path / "run"), *other]) == 0
     assert (tmp_path / "other.csv").read_bytes() == first
+
+
+def test_a_run_that_cannot_be_written_down_leaves_an_older_one_whole(tables, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "run"
+    assert fit(tables, out, *FAST, "--folds", "0") == 0
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+
+    def broken(run):
+        raise ValueError("not to be written")
+
+    monkeypatch.setattr("newtonnet.cli.fit.run_text", broken)
+    assert fit(tables, out, *FAST, "--folds", "0", "--seed", "3") == 2
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_a_table_that_the_run_would_write_over_is_refused(tables, tmp_path, one_line):
+    out = tmp_path / "run"
+    out.mkdir()
+    own = shutil.copy(tables.folder / "nodes.csv", out / "predictions.csv")
+    text = own.read_bytes()
+    arguments = ["--nodes", str(own), *tables.arguments[2:], "--label-column", "kind", "--out", str(out), "--force"]
+    assert run(app, ["fit", *arguments]) == 2
+    one_line("predictions.csv is a file that this run would write over; copy it to another place first")
+    assert own.read_bytes() == text
+
+
+@pytest.mark.parametrize("name", ["run[/10]", "run[bold]x"])
+def test_brackets_in_the_name_of_a_folder_are_letters(tables, tmp_path, name, capsys):
+    assert fit(tables, tmp_path / name, *FAST, "--folds", "0") == 0
+    assert (tmp_path / name / "report.html").is_file()
+    assert name in "".join(capsys.readouterr().err.split())
 
 
 def test_a_store_without_its_regime_is_refused(tables, tmp_path, one_line):

@@ -276,6 +276,11 @@ def _another_seed(path):
         ),
         (["RUN", "--out", "no/such/o.csv"], "there is no folder no; make it, or name another place"),
         (["RUN", "--out", "."], "is a folder"),
+        (["RUN", "--out", "RUN/run.json"], "one of the tables or of the run's own files"),
+        (["RUN", "--out", "RUN/model.safetensors"], "one of the tables or of the run's own files"),
+        (["RUN", "--out", "NODES"], "one of the tables or of the run's own files"),
+        (["RUN", "--nodes", "NODES", "--edges", "EDGES", "--out", "EDGES"], "would be written over"),
+        (["RUN", "--nodes", "NODES", "--edges", "EDGES", "--out", "RUN/predictions.csv"], "would be written over"),
         (["NODES"], "is no run folder"),
     ],
 )
@@ -287,6 +292,10 @@ def test_a_mistake_gets_one_line_and_exit_code_2(arguments, message, fitted, tmp
     (tmp_path / "none.csv").write_text("source,target\n")
     (tmp_path / "texts.csv").write_text("id,size,colour\na,1,red\nb,tall,red\n")
     stand_ins = {"RUN": folder, "NODES": tables.folder / "nodes.csv", "EDGES": tables.folder / "edges.csv"}
-    assert run(app, ["predict", *(str(stand_ins.get(word, word)) for word in arguments)]) == 2
+    for name, path in stand_ins.items():
+        arguments = [str(path) + word.removeprefix(name) if word.startswith(name) else word for word in arguments]
+    before = {path: path.read_bytes() for place in (folder, tables.folder) for path in place.iterdir()}
+    assert run(app, ["predict", *arguments]) == 2
     one_line(message)
+    assert {path: path.read_bytes() for path in before} == before
     assert not (tmp_path / "o.csv").exists()

@@ -1,3 +1,4 @@
+import json
 import re
 import shlex
 from dataclasses import replace
@@ -107,3 +108,11 @@ def test_records_of_another_graph_are_refused(records, tmp_path, capsys):
         path = changed(other.to_json() + "\n", tmp_path)
         assert run(app, ["report", str(path), "--out", str(tmp_path / "page.html")]) == 2
         assert message in capsys.readouterr().err
+
+
+def test_records_of_own_tables_have_their_page_elsewhere(records, tmp_path, one_line):
+    own = tmp_path / "own.jsonl"
+    lines = records[0].read_text().splitlines()
+    own.write_text("".join(json.dumps({**json.loads(line), "dataset": "nodes"}) + "\n" for line in lines))
+    assert run(app, ["report", str(own), "--out", str(tmp_path / "page.html")]) == 2
+    one_line("records of your own tables have their page in the folder of the run")

@@ -16,7 +16,15 @@ def files(tmp_path):
 def test_columns_have_their_usual_names_or_places(files):
     found = find_columns(*files, id_column="name", label_column="kind", target_column="to")
     assert found == Columns(id="name", label="kind", source="source", target="to", weight="weight")
-    assert find_columns(*files, target_column="weight") == Columns("kind", None, "source", "weight", None)
+    assert find_columns(*files, target_column="weight") == Columns("kind", None, "source", "weight", None, ("to",))
+
+
+def test_usual_names_may_be_written_in_any_case():
+    rows = pa.table({"Kind": ["x"], "ID": ["a"]})
+    links = pa.table({"Type": ["u"], "Source": ["a"], "Target": ["b"], "Weight": [1.0]})
+    assert find_columns(rows, links) == Columns("ID", None, "Source", "Target", "Weight", ("Type",))
+    twice = pa.table({"source": ["a"], "target": ["b"], "Weight": [1.0], "WEIGHT": [1.0]})
+    assert find_columns(rows, twice).weight is None
 
 
 def test_all_columns_of_a_file_are_told_by_its_header(files):

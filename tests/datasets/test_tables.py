@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
-from newtonnet.datasets import Columns, Encoding, load_tables, read_tables
+from newtonnet.datasets import Columns, Encoding, find_columns, load_tables, read_tables
 
 NODES = """id,age,flag,colour,label
 ann,20,1,red,cat
@@ -458,6 +458,65 @@ def test_a_line_that_cannot_be_told_is_given_as_a_row(edges, write):
     long = "x" * 200_000  # beyond what Python's csv takes as one value
     with pytest.raises(ValueError, match=r"row 3 of .*n\.csv repeats the id 'a' of line 2"):
         load_tables(write("n.csv", f"id,x\na,1\nb,{long}\na,2\n"), edges)
+
+
+@pytest.mark.parametrize(("ids", "first"), [("abc", "a,b"), ("123", "1,2")])
+def test_edges_without_a_header_are_refused(write, ids, first):
+    nodes = write("n.csv", "id,x\n" + "".join(f"{name},{place}\n" for place, name in enumerate(ids)))
+    links = write("e.csv", f"{first}\n{ids[1]},{ids[2]}\n")
+    with pytest.raises(ValueError, match=r"e\.csv seems to have no header: its first line names the nodes"):
+        load_tables(nodes, links)
+    whole = write("e.csv", f"source,target\n{first}\n{ids[1]},{ids[2]}\n")
+    assert load_tables(nodes, whole).edges == 2
+
+
+def test_an_unknown_end_is_told_where_ids_are(write):
+    nodes, links = write("n.csv", "name,key,x\nann,007,1\nbob,8,2\n"), write("e.csv", "source,target\n7,8\n")
+    with pytest.raises(ValueError, match=r"unknown node '7' .* those of their column 'name', such as 'ann'"):
+        load_tables(nodes, links)
+
+
+def test_columns_of_edges_that_are_not_used_are_told(write, nodes):
+    links = write("e.csv", "edge,Source,Target,Weight,since\n1,ann,bob,2,1999\n")
+    read = read_tables(nodes, links, columns=find_columns(nodes, links, label_column="label"))
+    assert "Edges join 'Source' and 'Target', with weights in 'Weight'; not used: edge, since." in read.notes
+    assert read.graph.adjacency.max() == 2
+
+
+@pytest.mark.parametrize("value", ["1e300", "-1e31"])
+def test_a_number_that_is_too_large_is_refused_with_its_place(write, edges, value):
+    rows = write("n.csv", f"id,x\nann,1\nbob,2\ncy,{value}\ndee,\n")
+    with pytest.raises(ValueError, match=r"line 4 of .*n\.csv holds -?1e\+3\d+ in column 'x', which is beyond ±1e\+30"):
+        load_tables(rows, edges)
+
+
+@pytest.mark.parametrize("header", ["", "Unnamed: 0"])
+def test_a_column_without_a_name_is_no_feature(write, edges, header):
+    rows = write("n.csv", f"{header},id,x\n0,ann,1\n1,bob,2\n2,cy,4\n3,dee,5\n")
+    read = read_tables(rows, edges, columns=UNLABELLED)
+    assert read.encoding.feature_names == ("x",)
+    assert f"{header or repr(header)} (has no name)" in read.read_as
+
+
+def test_categories_stay_text_whatever_they_look_like(write, edges):
+    learned = write("n.csv", "id,code,sure\nann,01,True\nbob,02,False\ncy,A1,maybe\ndee,1,True\n")
+    read = read_tables(learned, edges, columns=UNLABELLED)
+    later = write("m.csv", "id,code,sure\nann,01,True\nbob,02,False\ncy,02,True\ndee,1,False\n")
+    again = read_tables(later, edges, columns=UNLABELLED, encoding=read.encoding)
+    assert again.notes == ()
+    assert np.asarray(again.graph.features.sum(axis=1)).tolist() == [2, 2, 2, 2]
+    codes = write("c.csv", "id,zip\nann,01\nbob,1\ncy,2\ndee,2\n")
+    asked = read_tables(codes, edges, columns=UNLABELLED, categorical=["zip"])
+    assert asked.encoding.columns[0].categories == ("01", "1", "2")
+
+
+def test_words_for_nothing_among_labels_are_told_and_so_is_minus_one(write, edges):
+    rows = write("n.csv", "id,label\nann,EU\nbob,NA\ncy,AS\ndee,NA\n")
+    assert "2 labels 'NA' count as unknown." in read_tables(rows, edges, columns=COLUMNS).notes
+    rows = write("n.csv", "id,label\nann,-1\nbob,0\ncy,1\ndee,\n")
+    assert any(note.startswith("The label -1 is a class") for note in read_tables(rows, edges, columns=COLUMNS).notes)
+    rows = write("n.csv", "id,label\nann,a\nbob,b\ncy,\ndee,\n")
+    assert not any("label" in note.lower() for note in read_tables(rows, edges, columns=COLUMNS).notes)
 
 
 def test_a_missing_file_is_named(nodes, tmp_path):

@@ -35,7 +35,7 @@ app = typer.Typer(
 STOPPED = 130
 """Exit code after Ctrl-C."""
 
-talk = Console(stderr=True)
+talk = Console(stderr=True, markup=False, highlight=False)
 """Progress and remarks; standard output is kept for results."""
 
 

@@ -89,7 +89,7 @@ def _table(sheet: Sheet) -> Table:
 
 
 def _say(text: str) -> None:
-    talk.print(f"newtonnet: {text}", soft_wrap=True, markup=False, highlight=False)
+    talk.print(f"newtonnet: {text}", soft_wrap=True)
 
 
 def _update_pages() -> None:

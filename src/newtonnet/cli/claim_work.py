@@ -33,7 +33,7 @@ def work(claim: Claim, request: Request, results: Path, *, limit: float | None, 
     cells = wanted_cells(claim, request, results)
     lines = plan(cells, results)
     for line in lines:
-        talk.print(line, style="dim", highlight=False, markup=False)
+        talk.print(line, style="dim")
     if lines:
         _search(cells, results, deadline, place)
     rest = None if deadline is None else max(deadline - time.monotonic(), 0.0)

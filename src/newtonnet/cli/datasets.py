@@ -97,7 +97,7 @@ def _one_line_warnings() -> Iterator[None]:
 
 
 def _remark(text: str) -> None:
-    talk.print(f"newtonnet: {' '.join(text.split())}", soft_wrap=True, markup=False, highlight=False)
+    talk.print(f"newtonnet: {' '.join(text.split())}", soft_wrap=True)
 
 
 def _list(summaries: Sequence[Summary]) -> Table:

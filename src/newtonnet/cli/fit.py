@@ -32,7 +32,7 @@ from .options import LOOP, MODEL, SPLITS, Json, MaxEpochs, MaxMemory, Patience, 
 from .own_tables import Tables, check_labels, edges_on_disk, read_first
 from .precomputed_run import MEMORY, PRECOMPUTED, check_regime
 from .predictions import predictions_csv
-from .run_folder import PAGE, Run, check_folder, write_model, write_run
+from .run_folder import PAGE, Run, check_folder, check_not_read, run_text, write_model, write_run
 
 TABLES = "The tables"
 """Heading of the options that say how they are read."""
@@ -140,6 +140,7 @@ def fit(
     """
     deadline = time.monotonic() + (total := seconds(for_))
     check_folder(out, force=force)
+    check_not_read(out, (nodes, edges))
     for option, value, least in (
         ("--seed", seed, 0),
         ("--patience", patience, 0),
@@ -258,6 +259,7 @@ def _fit(
     classifier.fit(tables.graph, stop=stop, progress=step("the model"))
     probabilities = classifier.predict_proba(tables.graph)
     text = predictions_csv(tables.graph, probabilities, classifier.ensemble_.class_names)
+    run_text(tables.run)  # whatever cannot be written down is found before anything is written over
     kept = copy(classifier).set_params(store=store)  # a temporary one is gone when the model is loaded
     run = replace(tables.run, model=write_model(out, kept, text))
     write_run(out, run)

@@ -32,7 +32,7 @@ def watch_steps(deadline: float, *, opening: Sequence[str] = ()) -> Iterator[Ste
 
         def tell(doing: str, share: float, best: float) -> None:
             while lines:
-                talk.print(lines.pop(0), style="dim", markup=False, highlight=False, soft_wrap=True)
+                talk.print(lines.pop(0), style="dim", soft_wrap=True)
             bar.start()
             left = max(int(deadline - time.monotonic()), 0)
             note = f"best {percent(best)}, {left // 60}:{left % 60:02d} left"

@@ -1,6 +1,7 @@
 """``newtonnet predict``: the classes of every node by a model that was fitted before."""
 
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated
@@ -21,7 +22,7 @@ from .options import Json
 from .own_tables import OnDisk, check_unchanged, edges_on_disk, read_again
 from .precomputed_run import PRECOMPUTED
 from .predictions import predictions_csv
-from .run_folder import PREDICTIONS, Run, ids_checksum, read_run
+from .run_folder import OWN, PREDICTIONS, Run, ids_checksum, read_run
 from .splits import check_writable
 
 
@@ -52,13 +53,14 @@ def predict(
     if not place.absolute().parent.parent.exists():
         raise ValueError(f"there is no folder {place.parent.parent}; make it, or name another place")
     own = check_unchanged(run) if nodes is None or edges is None else (nodes, edges)
+    _check_place(place, folder, own, others=nodes is not None)
     if nodes is not None:
         classifier.set_params(store=None)  # what is stored there belongs to the tables of the fit
     disk = context.with_resource(_disk(classifier)) if classifier.regime == PRECOMPUTED else None
     graph, notes = read_again(*own, run, disk=disk)
     _check_bound(classifier, graph, run)
     for note in notes if nodes is not None else ():
-        talk.print(f"note: {note}", style="dim", markup=False, highlight=False, soft_wrap=True)
+        talk.print(f"note: {note}", style="dim", soft_wrap=True)
     probabilities = classifier.predict_proba(graph)
     names = classifier.ensemble_.class_names
     reached, remark = _score(classifier.metric, graph, probabilities)
@@ -77,6 +79,13 @@ def predict(
         print(f"{metric_name(classifier.metric)} {percent(reached)} on {plural(known, 'labelled node')}{seen}")
     elif remark:
         print(remark)
+
+
+def _check_place(place: Path, folder: Path, tables: Sequence[Path], *, others: bool) -> None:
+    """Refuse to write over what is read, or over the run's own files."""
+    taken = [*tables, *(folder / name for name in OWN if others or name != PREDICTIONS)]
+    if place.resolve() in {one.resolve() for one in taken}:
+        raise ValueError(f"{place} would be written over, but it is one of the tables or of the run's own files")
 
 
 def _disk(classifier: NewtonNetClassifier) -> AbstractContextManager[OnDisk]:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from newtonnet.datasets import load_dataset
+from newtonnet.datasets import CATALOGUE, load_dataset
 from newtonnet.files import write_whole
 from newtonnet.graphs import homophily
 from newtonnet.report import Study, headline, render
@@ -59,6 +59,11 @@ def _read(path: Path) -> list[Record]:
 def _study(title: str, records: list[Record], data_root: Path | None) -> Study:
     """The records beside what is known of their graph."""
     name = records[0].dataset
+    if name not in CATALOGUE:
+        raise ValueError(
+            f"there is no data set {name!r}: records of your own tables have their page in the folder of the run, "
+            "report.html"
+        )
     graph = load_dataset(name, data_root=data_root).graph
     if any(record.checksum != graph.checksum for record in records):
         raise ValueError(f"these records are of another {name} than the one at hand; train again")

@@ -57,6 +57,10 @@ class Run:
     """Scores and the like, as ``fit --json`` prints them."""
 
 
+OWN = (RUN, MODEL, PREDICTIONS, RECORDS, PAGE)
+"""Names of all files of a run."""
+
+
 def check_folder(folder: Path, *, force: bool) -> None:
     """Refuse a place that cannot become a run folder, before any work is done for it."""
     check_writable(folder / RUN)
@@ -65,6 +69,13 @@ def check_folder(folder: Path, *, force: bool) -> None:
         raise ValueError(f"nothing can be written to {existing}; name another place")
     if folder.is_dir() and any(folder.iterdir()) and not force and not _is_ours(folder):
         raise ValueError(f"{folder} is not empty and no run folder; name another, or use --force to write into it")
+
+
+def check_not_read(folder: Path, tables: Sequence[Path]) -> None:
+    """Refuse tables that the run would write over."""
+    for table in tables:
+        if table.resolve() in {(folder / name).resolve() for name in OWN}:
+            raise ValueError(f"{table} is a file that this run would write over; copy it to another place first")
 
 
 def _is_ours(folder: Path) -> bool:
@@ -85,8 +96,8 @@ def write_model(folder: Path, classifier: NewtonNetClassifier, predictions: str)
     return file_checksum(folder / MODEL)
 
 
-def write_run(folder: Path, run: Run) -> None:
-    """Write run.json."""
+def run_text(run: Run) -> str:
+    """What run.json holds."""
     described = {
         HEADER: version("newtonnet"),
         "format": FORMAT,
@@ -101,7 +112,12 @@ def write_run(folder: Path, run: Run) -> None:
         "outcome": dict(run.outcome),
         "encoding": json.loads(run.encoding.to_json()),
     }
-    write_whole(folder / RUN, json.dumps(described, indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+    return json.dumps(described, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def write_run(folder: Path, run: Run) -> None:
+    """Write run.json."""
+    write_whole(folder / RUN, run_text(run))
 
 
 def read_run(folder: Path) -> tuple[Run, NewtonNetClassifier]:
@@ -125,7 +141,7 @@ def _read(path: Path) -> Run:
         return Run(
             nodes=TableFile(**described["tables"]["nodes"]),
             edges=TableFile(**described["tables"]["edges"]),
-            columns=Columns(**described["columns"]),
+            columns=_columns(described["columns"]),
             text_encoding=described["text_encoding"],
             encoding=Encoding.from_json(json.dumps(described["encoding"])),
             class_names=tuple(described["class_names"]),
@@ -154,3 +170,7 @@ def file_checksum(path: Path) -> str:
 def ids_checksum(names: Sequence[str]) -> str:
     """SHA-256 of ids in their order."""
     return hashlib.sha256(json.dumps(list(names)).encode()).hexdigest()
+
+
+def _columns(described: Mapping[str, Any]) -> Columns:
+    return Columns(**{**described, "unused": tuple(described.get("unused", ()))})

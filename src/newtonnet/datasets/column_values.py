@@ -12,6 +12,9 @@ from .text_numbers import is_number
 MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
 """Texts that stand for a missing value, in every column but ids."""
 
+LARGEST = 1e30
+"""Magnitude of numbers: their squares must be numbers too, and they themselves in float32."""
+
 Where = Callable[[int], str]
 """What a message calls the row of this index."""
 
@@ -86,6 +89,13 @@ def to_numbers(values: pa.ChunkedArray, name: str, where: Where) -> NDArray[np.f
     if np.isinf(numbers).any():
         raise ValueError(
             f"{where(first_of(np.isinf(numbers)))} holds an infinite number in column {name!r}; leave the cell blank"
+        )
+    huge = np.abs(numbers) > LARGEST
+    if huge.any():
+        index = first_of(huge)
+        raise ValueError(
+            f"{where(index)} holds {numbers[index]:g} in column {name!r}, which is beyond ±{LARGEST:g}; write the "
+            "column in larger units, or leave the cell blank"
         )
     return numbers
 

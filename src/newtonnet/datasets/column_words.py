@@ -39,7 +39,7 @@ def read_as(table: pa.Table, encoding: Encoding, left_out: Mapping[str, str]) ->
     if not parts:
         parts = ["no features: every node gets one of its own"]
     if left_out:
-        parts.append(f"left out: {listed([f'{name} ({why})' for name, why in left_out.items()])}")
+        parts.append(f"left out: {listed([f'{name.strip() or repr(name)} ({why})' for name, why in left_out.items()])}")
     return "; ".join(parts)
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from .readers import read_header
+from .readers import find_usual, read_header
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +20,8 @@ class Columns:
     source: str
     target: str
     weight: str | None
+    unused: tuple[str, ...] = ()
+    """Other columns of the edges."""
 
 
 def find_columns(
@@ -60,8 +62,10 @@ def find_columns(
     if source == target:
         raise ValueError(f"{links.name} needs two columns of ids; source and target are both {source!r}")
     links.check(weight_column)
-    usual = "weight" if "weight" in set(links.table.column_names) - {source, target} else None
-    return Columns(key, label_column, source, target, weight_column or usual)
+    others = [name for name in names if name not in (source, target)]
+    weight = weight_column or find_usual("weight", others)
+    unused = tuple(name for name in others if name != weight)
+    return Columns(key, label_column, source, target, weight, unused)
 
 
 def column_names(table: str | PathLike[str], *, text_encoding: str = "utf-8") -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from .columns import Columns
+from .listing import listed
 from .plain_ids import first_place, plain_ids
 from .readers import NamedTable
 
@@ -17,7 +18,8 @@ EdgeRows = tuple[NDArray[np.int32], NDArray[np.float32] | None]
 
 def edge_rows(links: NamedTable, ids: pa.Array, columns: Columns) -> EdgeRows:
     """Rows of a table as edges between the nodes with these ids; the first row that is none is refused."""
-    ends = _ends(links, ids, columns.source, columns.target)
+    _check_header(links, ids, columns)
+    ends = _ends(links, ids, columns)
     return ends, None if columns.weight is None else _weights(links, columns.weight)
 
 
@@ -28,6 +30,15 @@ def count_rows(tally: Counter[str], edges: EdgeRows) -> None:
     tally["rows"] += ends.shape[1]
     tally["loops"] += int(loops.sum())
     tally["nothing"] += 0 if weights is None else int(((weights == 0) & ~loops).sum())
+
+
+def unused_columns(columns: Columns) -> list[str]:
+    """A sentence on how the edges were read, where they have columns that are not used."""
+    if not columns.unused:
+        return []
+    weighted = "no weights" if columns.weight is None else f"weights in {columns.weight!r}"
+    ends = f"Edges join {columns.source!r} and {columns.target!r}, with {weighted}"
+    return [f"{ends}; not used: {listed(list(columns.unused))}."]
 
 
 def merged_rows(tally: Counter[str], edges: int) -> list[str]:
@@ -48,10 +59,22 @@ def merged_rows(tally: Counter[str], edges: int) -> list[str]:
     return [f"{rows:,} rows of edges became {edges:,} edges: {' and '.join(told)}; directions are not used."]
 
 
-def _ends(links: NamedTable, ids: pa.Array, source: str, target: str) -> NDArray[np.int32]:
+def _check_header(links: NamedTable, ids: pa.Array, columns: Columns) -> None:
+    """Refuse a table whose names of columns are nodes: its first edge would be taken for a header."""
+    names = (columns.source, columns.target)
+    if pa.types.is_integer(ids.type) and not all(name.isdecimal() for name in names):
+        return
+    if all(pc.any(pc.equal(ids, pa.scalar(name).cast(ids.type))).as_py() for name in names):
+        raise ValueError(
+            f"{links.name} seems to have no header: its first line names the nodes {names[0]!r} and {names[1]!r}; "
+            "write the line source,target above it"
+        )
+
+
+def _ends(links: NamedTable, ids: pa.Array, columns: Columns) -> NDArray[np.int32]:
     """Both ends of every edge as places among the ids, shape ``(2, E)``."""
     ends = np.empty((2, links.table.num_rows), dtype=np.int32)
-    for side, column in enumerate((source, target)):
+    for side, column in enumerate((columns.source, columns.target)):
         wanted = plain_ids(links, column)
         there = ids
         if wanted.type != there.type:
@@ -61,7 +84,10 @@ def _ends(links: NamedTable, ids: pa.Array, source: str, target: str) -> NDArray
             index = first_place(places.is_null())
             unknown = wanted[index].as_py()
             what = "has no id" if unknown is None else f"names the unknown node {unknown!r}"
-            raise ValueError(f"{links.row(index)} {what} in column {column!r}; every end must be an id of the nodes")
+            raise ValueError(
+                f"{links.row(index)} {what} in column {column!r}; every end must be an id of the nodes, which are "
+                f"those of their column {columns.id!r}, such as {ids[0].as_py()!r}"
+            )
         ends[side] = places.to_numpy(zero_copy_only=False)
     return ends
 

@@ -1,5 +1,6 @@
 """The table of nodes: ids, classes and features, and how its columns were read."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -12,7 +13,7 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .column_values import as_text, is_missing, without_missing
+from .column_values import MISSING, as_text, is_missing, without_missing
 from .column_words import doubts, read_as, strangers
 from .columns import Columns
 from .encoding import Encoding, encode, learn_encoding
@@ -68,12 +69,15 @@ def read_nodes(
     class_names: Sequence[str] | None = None,
 ) -> NodeTable:
     """The nodes of a table in its order; for the arguments see :func:`newtonnet.datasets.read_tables`."""
-    texts = {columns.id, columns.label or columns.id}
+    coded = () if encoding is None else (column.name for column in encoding.columns if column.kind == "category")
+    texts = {columns.id, columns.label or columns.id, *categorical, *coded}
     rows = read_table(nodes, "nodes", text_encoding=text_encoding, texts=texts)
     rows.check(columns.id, columns.label, *ignore, *categorical)
     ids = _ids(rows, columns.id)
     labels, classes = _labels(rows, columns.label, class_names)
-    used = [name for name in rows.table.column_names if name not in (columns.id, columns.label, *ignore)]
+    unnamed = _unnamed(rows.table.column_names, columns, encoding)
+    kept_apart = (columns.id, columns.label, *ignore, *unnamed)
+    used = [name for name in rows.table.column_names if name not in kept_apart]
     told = rows.table.select(used)
     learned = (
         learn_encoding(told, standardise=standardise, categorical=categorical, where=rows.row)
@@ -82,9 +86,8 @@ def read_nodes(
     )
     _check_columns(rows, learned)
     left_out = _left_out(told, learned) if encoding is None else {}
-    ignored = (
-        {name: "ignored" for name in ignore if name not in (columns.id, columns.label)} if encoding is None else {}
-    )
+    ignored = {name: "ignored" for name in ignore if name not in (columns.id, columns.label)}
+    apart = {} if encoding is not None else {**ignored, **dict.fromkeys(unnamed, "has no name")}
     return NodeTable(
         name=Path(nodes).name.split(".")[0] if isinstance(nodes, str | PathLike) else "graph",
         ids=ids,
@@ -93,9 +96,35 @@ def read_nodes(
         features=encode(told, learned, where=rows.row),
         encoding=learned,
         left_out=left_out,
-        read_as=read_as(told, learned, {**left_out, **ignored}),
-        notes=tuple(doubts(told, learned, categorical) if encoding is None else strangers(told, learned)),
+        read_as=read_as(told, learned, {**left_out, **apart}),
+        notes=tuple(
+            strangers(told, learned)
+            if encoding is not None
+            else [*label_doubts(rows, columns.label), *doubts(told, learned, categorical)]
+        ),
     )
+
+
+def _unnamed(names: Sequence[str], columns: Columns, encoding: Encoding | None) -> list[str]:
+    """Columns without a name, as row numbers are written by other programs, unless they were asked for."""
+    wanted = {columns.id, columns.label} | ({column.name for column in encoding.columns} if encoding else set())
+    return [name for name in names if name not in wanted and (not name.strip() or _UNNAMED.fullmatch(name))]
+
+
+_UNNAMED = re.compile(r"Unnamed: \d+")
+
+
+def label_doubts(rows: NamedTable, label_column: str | None) -> list[str]:
+    """A sentence for words in the column of classes that count as blank, and for a -1 that does not."""
+    if label_column is None or not pa.types.is_string(rows.table[label_column].type):
+        return []
+    trimmed = pc.utf8_trim_whitespace(rows.table[label_column])
+    counts = {row["values"]: row["counts"] for row in pc.value_counts(trimmed.combine_chunks()).to_pylist()}
+    found = [f"{counts[word]:,} labels {word!r} count as unknown." for word in MISSING if word and counts.get(word)]
+    known = [value for value in counts if value is not None and value not in MISSING]
+    if "-1" in known and all(is_number(value) for value in known):
+        found.append("The label -1 is a class like the others; leave cells blank where the class is unknown.")
+    return found
 
 
 def _check_columns(rows: NamedTable, learned: Encoding) -> None:

@@ -46,8 +46,8 @@ class NamedTable:
         if wanted is not None:
             self.check(wanted)
             return wanted
-        if usual in names:
-            return usual
+        if (found := find_usual(usual, names)) is not None:
+            return found
         if position >= len(names):
             raise ValueError(f"{self.name} needs a column {usual!r}; found: {listed(names)}")
         return str(names[position])
@@ -58,6 +58,18 @@ class NamedTable:
         for column in columns:
             if column is not None and column not in names:
                 raise ValueError(f"{self.name} has no column {column!r}; {_meant(column, names)}found: {listed(names)}")
+
+
+def find_usual(usual: str, names: Sequence[str]) -> str | None:
+    """The column of this name, in whatever case where only one is.
+
+    >>> find_usual("weight", ["a", "Weight"]), find_usual("weight", ["a", "Weight", "WEIGHT"])
+    ('Weight', None)
+    """
+    if usual in names:
+        return usual
+    alike = [name for name in names if name.casefold() == usual]
+    return alike[0] if len(alike) == 1 else None
 
 
 def _meant(wanted: str, names: Sequence[str]) -> str:

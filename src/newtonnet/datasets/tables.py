@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from newtonnet.graphs import Graph, from_edges
 
 from .columns import Columns, find_columns
-from .edge_table import count_rows, edge_rows, merged_rows
+from .edge_table import count_rows, edge_rows, merged_rows, unused_columns
 from .encoding import Encoding
 from .node_table import NodeTable, read_nodes
 from .readers import read_table
@@ -139,10 +139,11 @@ def read_tables(
     )
     tally: Counter[str] = Counter()
     count_rows(tally, (ends, weights))
-    return reading_of(read, graph, tally, learned=encoding is None)
+    return reading_of(read, graph, tally, columns, learned=encoding is None)
 
 
-def reading_of(read: NodeTable, graph: Graph, tally: Counter[str], *, learned: bool) -> Reading:
-    """What two tables gave, with a note on rows of edges where their encoding was learned from them."""
+def reading_of(read: NodeTable, graph: Graph, tally: Counter[str], columns: Columns, *, learned: bool) -> Reading:
+    """What two tables gave, with notes on the edges where their encoding was learned from them."""
     merged = merged_rows(tally, graph.edges) if learned and not graph.directed else []
-    return Reading(graph, read.encoding, read.left_out, read.read_as, (*read.notes, *merged))
+    told = unused_columns(columns) if learned else []
+    return Reading(graph, read.encoding, read.left_out, read.read_as, (*read.notes, *told, *merged))

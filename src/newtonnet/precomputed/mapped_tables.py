@@ -76,7 +76,7 @@ def read_mapped(
     entries = ENTRIES if max_memory is None else entries_at_once(max_memory, count)
     adjacency = write_adjacency(folder, _sortable(pieces), nodes=count, entries=entries)
     _give_back()
-    return reading_of(read, _graph(read, adjacency, name or read.name), tally, learned=encoding is None)
+    return reading_of(read, _graph(read, adjacency, name or read.name), tally, columns, learned=encoding is None)
 
 
 def entries_at_once(max_memory: int, nodes: int) -> int:
