@@ -510,6 +510,45 @@ def test_categories_stay_text_whatever_they_look_like(write, edges):
     assert asked.encoding.columns[0].categories == ("01", "1", "2")
 
 
+@pytest.mark.parametrize(
+    ("learned", "later", "message"),
+    [
+        (
+            ["2020-01-31", "2021-02-01"],
+            ["7", "8"],
+            "'x' held dates or times when the model was fitted, now it holds int64",
+        ),
+        (["2020-01-31", "2021-02-01"], ["01.02.2020", "b"], "now it holds string; write dates as 2020-01-31"),
+        (["7", "8.5"], ["2020-01-31", "2021-02-01"], "'x' held numbers when the model was fitted, now it holds dates"),
+    ],
+)
+def test_dates_and_numbers_are_not_taken_for_each_other(write, edges, learned, later, message):
+    def table(name, values):
+        return write(
+            name, "id,x\n" + "".join(f"{who},{value}\n" for who, value in zip(PEOPLE, values * 2, strict=True))
+        )
+
+    encoding = read_tables(table("n.csv", learned), edges, columns=UNLABELLED).encoding
+    again = Encoding.from_json(encoding.to_json())
+    assert read_tables(table("m.csv", learned), edges, columns=UNLABELLED, encoding=again).notes == ()
+    with pytest.raises(ValueError, match=message):
+        read_tables(table("m.csv", later), edges, columns=UNLABELLED, encoding=again)
+
+
+def test_blanks_that_fitting_did_not_have_are_told(write, edges):
+    rows = "id,age,flag\nann,1,0\nbob,2,1\ncy,3,0\ndee,6,1\n"
+    encoding = read_tables(write("n.csv", rows), edges, columns=UNLABELLED).encoding
+    later = write("m.csv", "id,age,flag\nann,,0\nbob,,\ncy,3,0\ndee,6,1\n")
+    notes = read_tables(later, edges, columns=UNLABELLED, encoding=encoding).notes
+    assert notes == (
+        "age: blank in 2 of the rows, which fitting had none of; taken for 3",
+        "flag: blank in 1 of the rows, which fitting had none of; taken for 0",
+    )
+
+
+PEOPLE = ("ann", "bob", "cy", "dee")
+
+
 def test_words_for_nothing_among_labels_are_told_and_so_is_minus_one(write, edges):
     rows = write("n.csv", "id,label\nann,EU\nbob,NA\ncy,AS\ndee,NA\n")
     assert "2 labels 'NA' count as unknown." in read_tables(rows, edges, columns=COLUMNS).notes

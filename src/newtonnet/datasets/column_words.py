@@ -80,7 +80,7 @@ def doubts(table: pa.Table, encoding: Encoding, categorical: Sequence[str] = ())
 
 
 def strangers(table: pa.Table, encoding: Encoding) -> list[str]:
-    """What another table has that the encoding was not learned from: values of categories, and columns."""
+    """What another table has that the encoding was not learned from: values of categories, blanks, and columns."""
     found = []
     for column in encoding.columns:
         if column.kind == "category":
@@ -88,6 +88,14 @@ def strangers(table: pa.Table, encoding: Encoding) -> list[str]:
             new = len(set(there) - set(column.categories))
             counted = "value never seen in fitting counts" if new == 1 else "values never seen in fitting count"
             found += [f"{column.name}: {new:,} {counted} as none"] if new else []
+        elif column.kind in ("number", "binary") and not column.missing:
+            blank = pc.sum(is_missing(table[column.name])).as_py()
+            filled = "0" if column.kind == "binary" else f"{column.mean:g}"
+            found += (
+                [f"{column.name}: blank in {blank:,} of the rows, which fitting had none of; taken for {filled}"]
+                if blank
+                else []
+            )
     kept = {column.name for column in encoding.columns}
     unused = [name for name in table.column_names if name not in kept]
     return found + ([f"not used by the model: {listed(unused)}"] if unused else [])

@@ -35,6 +35,7 @@ class Column:
         categories: texts of a category, sorted.
         width: length of a vector.
         missing: whether there is one more feature that says that the value is missing.
+        moments: whether the numbers were dates or times; None where that was not written down.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Column:
     categories: tuple[str, ...] = ()
     width: int = 1
     missing: bool = False
+    moments: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,7 @@ def _learn(name: str, values: pa.ChunkedArray, where: Where, *, standardise: boo
     if categorical or not holds_numbers(values.type):
         return _learn_category(name, as_text(values, name))
     numbers = to_numbers(values, name, where)
+    moments = pa.types.is_temporal(values.type)
     known = numbers[~np.isnan(numbers)]
     lacks = len(known) < len(numbers)
     if not len(known):
@@ -129,8 +132,9 @@ def _learn(name: str, values: pa.ChunkedArray, where: Where, *, standardise: boo
     if known.min() == known.max() and not lacks:
         return None
     if not standardise:
-        return Column(name, "number", missing=lacks)
-    return Column(name, "number", mean=float(known.mean()), scale=float(known.std()) or 1.0, missing=lacks)
+        return Column(name, "number", missing=lacks, moments=moments)
+    mean, scale = float(known.mean()), float(known.std()) or 1.0
+    return Column(name, "number", mean=mean, scale=scale, missing=lacks, moments=moments)
 
 
 def _learn_category(name: str, text: pa.ChunkedArray) -> Column | None:
@@ -157,10 +161,21 @@ def _encode(values: pa.ChunkedArray, column: Column, where: Where) -> Any:
         return _encode_category(as_text(values, column.name), column)
     if column.kind == "vector":
         return _encode_vector(values, column, where)
+    _check_moments(values, column)
     numbers = to_numbers(values, column.name, where)
     gaps = np.isnan(numbers)
     filled = np.where(gaps, 0.0, (numbers - column.mean) / column.scale).astype(np.float32)
     return np.stack([filled, gaps.astype(np.float32)], axis=1) if column.missing else filled[:, None]
+
+
+def _check_moments(values: pa.ChunkedArray, column: Column) -> None:
+    """Refuse numbers for dates and dates for numbers: days since 1970 are no ages."""
+    now = pa.types.is_temporal(values.type)
+    if column.moments is None or column.moments == now or values.null_count == len(values):
+        return
+    then, found = ("dates or times", str(values.type)) if column.moments else ("numbers", "dates or times")
+    advice = "; write dates as 2020-01-31" if column.moments else ""
+    raise ValueError(f"column {column.name!r} held {then} when the model was fitted, now it holds {found}{advice}")
 
 
 def _encode_vector(values: pa.ChunkedArray, column: Column, where: Where) -> NDArray[np.float32]:
