@@ -72,7 +72,8 @@ def summarise(lines: Sequence[Line]) -> Report:
             )
         )
     stored: list[Stored] = [line[arm] for line in lines for arm in ARMS]
-    warned = [f"{name}: {'; '.join(CATALOGUE[name].warnings)}." for name in GRAPHS if CATALOGUE[name].warnings]
+    done = [line[LABEL].dataset for line in lines]
+    warned = [f"{name}: {'; '.join(CATALOGUE[name].warnings)}." for name in done if CATALOGUE[name].warnings]
     notes = (
         f"Accuracy in percent. {how_made(stored)} Differences by nested selection, paired by split, with 95% intervals "
         "by the variance of Nadeau and Bengio. The branch adds W₂ ReLU(A W₁) to the logits and has a weight for every "
