@@ -470,6 +470,15 @@ def test_edges_without_a_header_are_refused(write, ids, first):
     assert load_tables(nodes, whole).edges == 2
 
 
+def test_columns_that_are_numbered_are_no_missing_header(write):
+    nodes = pa.table({"id": [0, 1, 2], "x": [1.0, 2.0, 4.0]})
+    assert load_tables(nodes, pa.table({"0": [0, 1], "1": [1, 2]})).edges == 2
+    with pytest.raises(ValueError, match="seems to have no header"):
+        load_tables(nodes, write("e.csv", "0,1\n1,2\n"))
+    with pytest.raises(ValueError, match="names the unknown node '7'"):
+        load_tables(nodes, write("e.csv", f"{10**30},1\n7,2\n"))
+
+
 def test_an_unknown_end_is_told_where_ids_are(write):
     nodes, links = write("n.csv", "name,key,x\nann,007,1\nbob,8,2\n"), write("e.csv", "source,target\n7,8\n")
     with pytest.raises(ValueError, match=r"unknown node '7' .* those of their column 'name', such as 'ann'"):
@@ -551,7 +560,7 @@ PEOPLE = ("ann", "bob", "cy", "dee")
 
 def test_words_for_nothing_among_labels_are_told_and_so_is_minus_one(write, edges):
     rows = write("n.csv", "id,label\nann,EU\nbob,NA\ncy,AS\ndee,NA\n")
-    assert "2 labels 'NA' count as unknown." in read_tables(rows, edges, columns=COLUMNS).notes
+    assert "The label 'NA' counts as unknown (2 times)." in read_tables(rows, edges, columns=COLUMNS).notes
     rows = write("n.csv", "id,label\nann,-1\nbob,0\ncy,1\ndee,\n")
     assert any(note.startswith("The label -1 is a class") for note in read_tables(rows, edges, columns=COLUMNS).notes)
     rows = write("n.csv", "id,label\nann,a\nbob,b\ncy,\ndee,\n")

@@ -60,11 +60,14 @@ def merged_rows(tally: Counter[str], edges: int) -> list[str]:
 
 
 def _check_header(links: NamedTable, ids: pa.Array, columns: Columns) -> None:
-    """Refuse a table whose names of columns are nodes: its first edge would be taken for a header."""
+    """Refuse a CSV file whose names of columns are nodes: its first edge would be taken for a header."""
     names = (columns.source, columns.target)
-    if pa.types.is_integer(ids.type) and not all(name.isdecimal() for name in names):
+    if links.line is None:  # any other table has real names, and some number their columns
         return
-    if all(pc.any(pc.equal(ids, pa.scalar(name).cast(ids.type))).as_py() for name in names):
+    whole = pa.types.is_integer(ids.type)
+    if whole and not all(name.isascii() and name.isdecimal() and len(name) < 19 for name in names):
+        return
+    if all(pc.any(pc.equal(ids, pa.scalar(int(name) if whole else name, ids.type))).as_py() for name in names):
         raise ValueError(
             f"{links.name} seems to have no header: its first line names the nodes {names[0]!r} and {names[1]!r}; "
             "write the line source,target above it"

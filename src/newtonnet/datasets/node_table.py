@@ -120,7 +120,11 @@ def label_doubts(rows: NamedTable, label_column: str | None) -> list[str]:
         return []
     trimmed = pc.utf8_trim_whitespace(rows.table[label_column])
     counts = {row["values"]: row["counts"] for row in pc.value_counts(trimmed.combine_chunks()).to_pylist()}
-    found = [f"{counts[word]:,} labels {word!r} count as unknown." for word in MISSING if word and counts.get(word)]
+    found = [
+        f"The label {word!r} counts as unknown ({counts[word]:,} times)."
+        for word in MISSING
+        if word and counts.get(word)
+    ]
     known = [value for value in counts if value is not None and value not in MISSING]
     if "-1" in known and all(is_number(value) for value in known):
         found.append("The label -1 is a class like the others; leave cells blank where the class is unknown.")
