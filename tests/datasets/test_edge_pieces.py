@@ -121,6 +121,24 @@ def test_another_encoding_is_read_where_it_is_named(text_encoding, tmp_path):
     assert ends.tolist() == [[0, 1] * 20, [1, 0] * 20]
 
 
+@pytest.mark.parametrize("kept", [20, 100_000])  # within the header's look at the file, and behind it
+def test_a_compressed_file_that_is_cut_short_is_one_line(kept, tmp_path):
+    noise = np.random.default_rng(0).integers(1000, size=(50_000, 2))
+    content = gzip.compress(("source,target\n" + "\n".join(f"{a},{b}" for a, b in noise)).encode())
+    path = tmp_path / "e.csv.gz"
+    path.write_bytes(content[:kept])
+    for read in (at_once, in_pieces):
+        with pytest.raises(ValueError, match=r"e\.csv\.gz cannot be unpacked .*cut short") as caught:
+            read(path, pa.array([str(i) for i in range(1000)]), COLUMNS)
+        assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_only_named_compressed_is_one_line(tmp_path):
+    (tmp_path / "e.csv.gz").write_text("source,target\na,b\n")
+    with pytest.raises(ValueError, match=r"e\.csv\.gz cannot be unpacked .*not compressed as its name says"):
+        at_once(tmp_path / "e.csv.gz", pa.array(["a", "b"]), COLUMNS)
+
+
 def test_whole_weights_may_be_followed_by_others(tmp_path):
     (tmp_path / "e.csv").write_text("source,target,weight\n" + "a,b,2\n" * 30 + "b,a,0.5\n" * 3)
     assert in_pieces(tmp_path / "e.csv", pa.array(["a", "b"]), WEIGHTED)[1].tolist() == [2] * 30 + [0.5] * 3

@@ -584,9 +584,10 @@ def test_ignored_columns_are_no_features(nodes, edges):
     assert encoding.feature_names == ("flag",)
 
 
-def test_an_unknown_text_encoding_is_refused(nodes, edges):
-    with pytest.raises(ValueError, match="unknown text encoding 'klingon'"):
-        load_tables(nodes, edges, text_encoding="klingon")
+@pytest.mark.parametrize("name", ["klingon", "hex", "rot13"])
+def test_an_unknown_text_encoding_is_refused(name, nodes, edges):
+    with pytest.raises(ValueError, match=f"unknown text encoding '{name}'"):
+        load_tables(nodes, edges, text_encoding=name)
 
 
 def test_something_else_than_a_table_is_refused(edges):

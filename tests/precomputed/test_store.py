@@ -157,6 +157,13 @@ def test_a_folder_without_blocks_is_refused(tmp_path):
         open_store(tmp_path)
 
 
+def test_a_file_where_the_folder_should_be_is_refused_and_kept(tmp_path, graph):
+    (tmp_path / "s").write_text("mine")
+    with pytest.raises(ValueError, match="s is a file; name a folder"):
+        precompute(open_graph(graph), tmp_path / "s", degree=3)
+    assert (tmp_path / "s").read_text() == "mine"
+
+
 def test_a_folder_that_another_process_writes_to_is_refused(tmp_path, graph):
     (tmp_path / "s").mkdir()
     with FileLock(tmp_path / "s" / LOCK), pytest.raises(ValueError, match="another process is writing"):

@@ -4,6 +4,8 @@ import codecs
 import csv
 import io
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,9 +32,10 @@ class Head:
 
 def read_head(path: Path, text_encoding: str) -> Head:
     """The header, whose text tells the delimiter; a file that is not in this encoding is refused."""
-    with pa.input_stream(str(path), compression="detect") as stream:
+    with unpacked(path), pa.input_stream(str(path), compression="detect") as stream:
         start, more = stream.read(_CHUNK), bool(stream.read(1))
     try:
+        "a".encode(text_encoding)  # not hex, zip and the like: codecs, but of no text
         decoder = codecs.getincrementaldecoder(text_encoding)()
     except LookupError as reason:
         raise ValueError(f"unknown text encoding {text_encoding!r}; try utf-8 or latin-1") from reason
@@ -61,6 +64,20 @@ def read_head(path: Path, text_encoding: str) -> Head:
         if mark in first and rest and rest[0].count(mark) == first.count(mark):
             raise ValueError(f"{path}: only one column found; is {mark!r} the separator? use comma, semicolon or tab")
     return Head(delimiter, tuple(columns), alone=not more and not any(rest))
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[None]:
+    """What pyarrow says while it unpacks a compressed file, as one clear line."""
+    try:
+        yield
+    except OSError as reason:
+        if reason.errno is not None:  # the system's own: no such file, no right to read it
+            raise
+        raise ValueError(
+            f"{path} cannot be unpacked ({reason}): it is cut short, or not compressed as its name says; copy it again "
+            "or unpack it first"
+        ) from reason
 
 
 def _is_binary(start: bytes) -> bool:

@@ -14,7 +14,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as paparquet
 
 from .column_values import MISSING
-from .csv_text import Head, check_quotes, check_text, line_of_row, read_head
+from .csv_text import Head, check_quotes, check_text, line_of_row, read_head, unpacked
 from .listing import listed
 
 
@@ -226,7 +226,8 @@ def csv_mistakes(path: Path, text_encoding: str, head: Head) -> Iterator[Callabl
         return "error"
 
     try:
-        yield note
+        with unpacked(path):
+            yield note
     except (pa.ArrowInvalid, UnicodeError) as reason:
         check_quotes(path, text_encoding, head.delimiter)
         if broken:

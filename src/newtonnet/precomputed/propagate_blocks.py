@@ -94,6 +94,8 @@ def _width(nodes: int, features: int, max_memory: int) -> int:
 def _own(folder: Path) -> Iterator[None]:
     """The folder to ourselves; one that was made for nothing goes again."""
     fresh = not folder.exists()
+    if not fresh and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; name a folder for the filtered features")
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with filelock.FileLock(folder / LOCK, timeout=0):
