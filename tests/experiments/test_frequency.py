@@ -185,6 +185,7 @@ def test_one_homophily_with_the_full_protocol_is_compared_with_the_short_one(rng
     assert len(report.findings) == 5
     commands = "`newtonnet reproduce frequency --profile paper --homophilies 0.2`"
     assert report.tables[-1].notes[-1].endswith(commands)
+    assert report.findings[-1].statement.startswith("1 mask, 300 epochs, order the bands as 5 masks, 1200 epochs, do")
     assert report.findings[-1].verdict == verdict
     assert len(report.figures[0].panels) == 1
     rows = report.tables[-1].rows
@@ -209,7 +210,7 @@ def test_one_mask_or_another_size_repeats_nothing(rng):
         [line(0.2, m, hand_made(0.2, rng), nodes=900) for m in (0, 1)],
     ):
         report = FREQUENCY.summarise([*short, *more])
-        assert not any("give the importances" in finding.statement for finding in report.findings)
+        assert not any("order the bands" in finding.statement for finding in report.findings)
         assert len(report.tables) == len(report.figures[0].panels) == 2
 
 

@@ -9,6 +9,7 @@ from newtonnet.experiments.cells import Cell, chosen_setting, missing, plan, rea
 from newtonnet.experiments.claim import Request, load_lines, wanted_cells
 from newtonnet.experiments.score_tables import Standing
 from newtonnet.experiments.scores import NAMES, score, split_ratio
+from newtonnet.experiments.statistics import Estimate
 from newtonnet.experiments.table1 import TABLE1, falls_short
 
 T9 = 2.2621571627409915
@@ -49,13 +50,17 @@ def test_the_report_tests_every_method_against_newtonnet_and_lists_what_falls_sh
     reaches, leads = report.findings
     assert reaches.ours.startswith("reached on 0 of 1 graphs; short on 1: texas (60.00")
     assert reaches.verdict == "does not hold"
-    assert "significantly better in 1, significantly worse in 0" in leads.ours
+    assert leads.ours.endswith("of 2 comparisons significantly better in 1 (texas: GCN), significantly worse in 0")
     texas = next(table for table in report.tables if table.title == "texas")
     row = {row[0]: row for row in texas.rows}
-    assert row["GCN"][5] == "+1.00 [+1.00, +1.00]"
-    assert row["GCN"][6] == "0.000"
-    assert row["MLP"][6] == "1.000"
-    assert row["NewtonNet"][5:8] == (None, None, None)
+    assert row["GCN"][6:10] == ("+1.00 [+1.00, +1.00]", "<0.001") * 2
+    assert row["MLP"][7] == row["MLP"][9] == "1.000"
+    assert row["NewtonNet"][6:10] == (None,) * 4
+    assert (
+        row["NewtonNet"][2]
+        == row["NewtonNet"][4]
+        == score(read_stored(tmp_path / "results", "texas", "newtonnet")).interval
+    )
     assert "10 splits; 1 settings tried" in texas.notes[0]
     assert "reproduce table1 --profile paper --datasets texas" in texas.notes[1]
 
@@ -75,7 +80,7 @@ def test_pairs_are_compared_after_as_many_settings_unless_there_are_no_more(
     store("texas", "gcn", [(0.6, scores(0.75)), (0.5, scores(0.99))], space=space)
     report = TABLE1.summarise(load_lines(TABLE1, tmp_path / "results"))
     row = {row[0]: row for row in next(table for table in report.tables if table.title == "texas").rows}
-    assert row["GCN"][5] == difference
+    assert row["GCN"][6] == difference
     assert row["NewtonNet"][1] == "90.00 ± 1.00"
     texas = next(row for row in report.headline.rows if row[0] == "texas")
     assert texas[2] == shown
@@ -89,27 +94,50 @@ def test_newtonnet_is_called_first_only_where_every_method_is_there(store, score
         if model != "mixhop":
             store("cora", model, [(0.9, scores(0.95 if model == "newtonnet" else 0.6))])
     found = TABLE1.summarise(load_lines(TABLE1, results)).findings[1]
-    assert found.ours.startswith("first by mean on 1 of the 1 graphs with all methods; of 19 comparisons")
+    lead = "texas: +35.00 [+35.00, +35.00] over MLP"
+    assert found.ours.startswith(f"first by mean on 1 of the 1 graphs with all methods ({lead}); of 19 comparisons")
     assert found.verdict == "holds"
     assert found.published == "first on 1 of these 1"
 
 
 @pytest.mark.parametrize(
-    ("there", "whole", "first", "behind", "verdict"),
+    ("there", "whole", "first", "clear", "behind", "verdict"),
     [
-        (0, "", "", "", "not measured yet"),
-        (9, "ab", "ab", "", "holds"),
-        (9, "abc", "ab", "", "holds"),  # the paper's method does not lead on c either
-        (9, "ab", "a", "", "holds in part"),
-        (9, "ab", "ab", "b", "holds in part"),
-        (9, "ab", "", "", "does not hold"),
-        (9, "", "", "a", "does not hold"),
-        (9, "", "", "", "not certain"),
+        (0, "", "", "", "", "not measured yet"),
+        (9, "ab", "ab", "ab", "", "holds"),
+        (9, "abc", "ab", "ab", "", "holds"),  # the paper's method does not lead on c either
+        (9, "ab", "a", "a", "", "holds in part"),
+        (9, "ab", "ab", "a", "", "holds in part"),
+        (9, "abd", "ab", "ab", "d", "holds in part"),
+        (9, "ab", "ab", "", "", "not certain"),  # by a lead that may be chance
+        (9, "ab", "a", "", "", "not certain"),
+        (9, "ab", "a", "", "b", "does not hold"),
+        (9, "ab", "", "", "", "does not hold"),
+        (9, "", "", "", "a", "does not hold"),
+        (9, "", "", "", "", "not certain"),
     ],
 )
-def test_the_verdict_on_being_first(there, whole, first, behind, verdict):
-    found = Standing(tuple(whole), tuple(first), (), tuple((name, "gcn") for name in behind), there)
+def test_the_verdict_on_being_first(there, whole, first, clear, behind, verdict):
+    lead = Estimate(1.0, 0.0, 2.0, p=0.1, splits=10)
+    found = Standing(
+        whole=tuple(whole),
+        first=dict.fromkeys(first, ("gcn", lead)),
+        clear=tuple(clear),
+        ahead=(),
+        behind=tuple((name, "gcn") for name in behind),
+        compared=there,
+    )
     assert found.verdict([name for name in whole if name != "c"]) == verdict
+
+
+def test_a_lead_that_may_be_chance_is_none(store, scores, tmp_path):
+    for model in NAMES:
+        other = scores(0.6) if model != "gcn" else tuple(reversed(scores(0.949, step=0.02)))
+        store("texas", model, [(0.9, scores(0.95, step=0.02) if model == "newtonnet" else other)])
+    found = TABLE1.summarise(load_lines(TABLE1, tmp_path / "results")).findings[1]
+    assert "(texas: +0.10 [" in found.ours
+    assert "] over GCN)" in found.ours
+    assert found.verdict == "not certain"
 
 
 def test_graphs_without_data_keep_their_rows_and_name_the_command(store, scores, tmp_path):
@@ -179,7 +207,7 @@ def test_beyond_reads_the_published_splits_of_the_filtered_graphs(store, scores,
     report = BEYOND.summarise(load_lines(BEYOND, tmp_path / "results"))
     assert report.data["chameleon-filtered"]["gcn"]["paper"] is None
     assert report.findings[0].verdict == "does not hold"
-    assert "GCN on chameleon-filtered" in report.findings[0].ours
+    assert report.findings[0].ours.endswith("significantly worse in 1 (chameleon-filtered: GCN)")
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,14 @@ def test_papers_way_takes_the_best_mean_and_the_earlier_of_equals(trials):
     assert best_trial(list(reversed(trials))).number == 0
 
 
+def test_equal_means_are_equal_whatever_the_order_of_their_scores(trials):
+    few, many = (0.1, 0.2, 0.3), (0.3, 0.2, 0.1)
+    assert sum(few) != sum(many)
+    for first, second in ((few, many), (many, few)):
+        pair = [replace(trials[0], validation=first), replace(trials[1], validation=second)]
+        assert best_trial(pair).number == 0
+
+
 def test_nested_takes_each_splits_own_best_and_the_earlier_of_equals(trials):
     chosen = nested_selection(list(reversed(trials)))
     assert chosen.trials == (3, 0, 0)

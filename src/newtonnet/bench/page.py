@@ -68,6 +68,15 @@ def _machine(result: Result) -> Sheet:
     return Sheet("machine", "The machine", ("what", "here"), tuple(rows))
 
 
+def _three(value: float) -> str:
+    """Three digits, or all that stand before the point.
+
+    >>> _three(0.03553), _three(4698.2)
+    ('0.0355', '4,698')
+    """
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
 def _headline(result: Result) -> Sheet:
     alone, together = result.get("epoch_ratio", {}), result.get("population_ratio", {})
     rows = []
@@ -76,7 +85,7 @@ def _headline(result: Result) -> Sheet:
         ours = row["ours_ms"]
         shared = f"{ours['64']:.3g}" if "64" in ours else "–"
         both = f"{together[graph]:.1f}×" if graph in together else "–"
-        rows.append((graph, f"{row['reference_ms']:.3g}", f"{ours['1']:.3g}", f"{ratio:.1f}×", shared, both))
+        rows.append((graph, _three(row["reference_ms"]), f"{ours['1']:.3g}", f"{ratio:.1f}×", shared, both))
     header = ("graph", "PyG, ms", "alone, ms", "faster", "one of 64, ms", "faster")
     return Sheet("headline", "One epoch of NewtonNet beside plain PyTorch Geometric", header, tuple(rows))
 
@@ -111,7 +120,7 @@ def _kernel(result: Result) -> Sheet:
     for graph, row in table.items():
         for columns, cell in row["products"].items():
             shares = (f"{100 * cell['fraction']:.0f}%", f"{100 * cell['arithmetic_fraction']:.0f}%")
-            rows.append((graph, columns, f"{cell['ms']:.3g}", f"{cell['bound_ms']:.3g}", *shares))
+            rows.append((graph, columns, _three(cell["ms"]), _three(cell["bound_ms"]), *shares))
     header = ("graph", "columns", "ms", "bound, ms", "of the bandwidth bound", "of the arithmetic")
     return Sheet("kernel", "One sparse product of the kernel beside the machine's limits", header, tuple(rows))
 

@@ -124,7 +124,7 @@ _ROWS = (
         "cornell",
         "web pages of Cornell with their own features and labels",
         None,
-        ("nodes are in another order than in cornell: only its own ten splits apply",),
+        ("nodes are in another order than in cornell, so cornell's published splits do not fit, only its own",),
     ),
     webkb("wisconsin", Published(251, 515, 1703, 5, None, _PYG), "515 are directed rows, 16 of them self-loops"),
     Entry(

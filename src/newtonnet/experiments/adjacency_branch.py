@@ -115,7 +115,8 @@ def _gain(line: Line, rival: str) -> Estimate | None:
 
 def _finding(statement: str, gains: Mapping[str, Estimate]) -> Finding:
     ours = "; ".join(f"{name} {gain.signed}" for name, gain in gains.items())
-    return Finding(statement, ours or "no scores", _PUBLISHED, judge_gains(list(gains.values())))
+    named = f"{statement} ({', '.join(gains)})" if gains else statement
+    return Finding(named, ours or "no scores", _PUBLISHED, judge_gains(list(gains.values())))
 
 
 ADJACENCY_BRANCH = Claim(

@@ -67,7 +67,7 @@ def summarise(lines: Sequence[Line]) -> Report:
                 found.interval,
                 f"{published[0]:.2f} ± {published[1]:.1f}",
                 None if stopped is None else str(stopped),
-                None if cost is None else cost.signed,
+                None if cost is None or stopped is None else "the same" if stopped.test == found.test else cost.signed,
                 f"{np.mean(learned):.2f}" if learned else None,
             )
         )
@@ -98,7 +98,7 @@ def _notes(lines: Sequence[Line]) -> tuple[str, ...]:
     return (
         f"Test score in percent, mean ± std (ddof 0) over {study['splits']} splits, protocol random; "
         f"{study['max_epochs']} epochs, test score at the best validation epoch; stopped early: by a patience of 200 "
-        'epochs, as in the searches. The settings are for `variant="code"`.',
+        'epochs, as in the searches; the same: no best epoch lies behind that. The settings are for `variant="code"`.',
         "Command: `newtonnet reproduce published`",
     )
 

@@ -47,7 +47,7 @@ def summarise(lines: Sequence[Line]) -> Report:
         return Report((Finding(_STATEMENT, "nothing stored", "not tested", OPEN),), data={}, bare=True)
     done = [dataset for dataset in GRAPHS if any(name == dataset for name, _ in there)]
     notes = (
-        "Test score in percent by the paper's selection (ROC-AUC on minesweeper). "
+        f"Test score in percent by the paper's selection{' (ROC-AUC on minesweeper)' * ('minesweeper' in done)}. "
         + RAISED
         + " "
         + how_made(list(there.values())),

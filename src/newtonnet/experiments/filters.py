@@ -48,24 +48,32 @@ def summarise(lines: Sequence[Line]) -> Report:
     """Mean and spread of every filter, and what share of it lies in each band."""
     shapes = {(line["stored"].dataset, line["stored"].model): _responses(line["stored"]) for line in lines}
     shapes = {key: found for key, found in shapes.items() if len(found)}
+    tried = {(line["stored"].dataset, line["stored"].model): len(line["stored"].trials) for line in lines}
     if not shapes:
         return Report((Finding(_STATEMENTS[0], "nothing stored", "Fig. 5", OPEN),))
     graphs = list(dict.fromkeys(graph for graph, _ in shapes))
     shares = {key: band_shares(found.mean(axis=0)) for key, found in shapes.items()}
     rows = tuple(
-        (graph, NAMES[model], *(round(float(share), 3) for share in shares[graph, model]), len(shapes[graph, model]))
+        (
+            graph,
+            NAMES[model],
+            *(round(float(share), 3) for share in shares[graph, model]),
+            len(shapes[graph, model]),
+            tried[graph, model],
+        )
         for graph, model in shapes
     )
     notes = (
         "Each split's filter is scaled to a largest magnitude of 1, since the encoder chooses its scale; mean "
         "magnitude of the mean filter in each band, as shares that sum to 1, so a flat filter has a third of each. "
-        f"Differences of less than {MARGIN} count as none. {how_made([line['stored'] for line in lines])} The setting "
+        f"Differences of less than {MARGIN} count as none: a band is kept by a share above {1 / 3 + MARGIN:.3f}, "
+        f"dropped by one below {1 / 3 - MARGIN:.3f}. {how_made([line['stored'] for line in lines])} The setting "
         "is the one the paper's selection takes.",
         "Command: `newtonnet reproduce filters --profile paper`",
     )
     return Report(
         findings=_findings(shares),
-        tables=(Table("Share of each band", ("graph", "method", *BANDS, "splits"), rows, notes),),
+        tables=(Table("Share of each band", ("graph", "method", *BANDS, "splits", "settings"), rows, notes),),
         figures=(Figure("learned", _CAPTION, tuple(_curves(graph, shapes) for graph in graphs)),),
         data={
             graph: {
@@ -131,7 +139,7 @@ def _findings(shares: dict[tuple[str, str], NDArray[np.float64]]) -> tuple[Findi
         Finding(_STATEMENTS[0], text_low or "nothing stored", "Fig. 5", _verdict(len(good_low), len(low))),
         Finding(
             _STATEMENTS[1],
-            f"the largest share of the three on {len(more)} of {len(high)} graphs ({text_high})"
+            f"the largest share by at least {MARGIN} on {len(more)} of {len(high)} graphs ({text_high})"
             if high
             else "no graph with all three",
             "Fig. 5 and appendix",

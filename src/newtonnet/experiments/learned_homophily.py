@@ -77,7 +77,8 @@ def summarise(lines: Sequence[Line]) -> Report:
     ours = f"on {len(near)} of {len(known)} graphs" + (f"; not on {', '.join(far)}" if far else "")
     notes = (
         "Mean ± std over splits, at the best validation epoch of the setting that the paper's selection takes. "
-        f"{how_made([line['stored'] for line in lines])} True: share of edges between equal labels; no self-loops.",
+        f"{how_made([line['stored'] for line in lines])} True: share of edges between equal labels; no self-loops. "
+        "Learned: the same share over predicted labels, those of training nodes replaced by the true ones.",
         "Command: `newtonnet reproduce homophily --profile paper`",
     )
     columns = ("graph", "learned", "true", "learned, the paper", "real, the paper", "settings")

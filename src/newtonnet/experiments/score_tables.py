@@ -7,7 +7,7 @@ from typing import Any
 from .cells import Stored
 from .exhibit import FAILS, HOLDS, OPEN, PARTLY, UNSURE, Cell, Table
 from .published import SCORES
-from .scores import NAMES, Score, against, equal_searches, gammas_text, how_made, score, split_ratio
+from .scores import NAMES, Score, against, chance, equal_searches, gammas_text, how_made, score, split_ratio
 from .statistics import SIGNIFICANT, Estimate
 
 Cells = Mapping[tuple[str, str], Stored]
@@ -88,13 +88,17 @@ def newtonnet_table(cells: Cells, datasets: Sequence[str]) -> Table:
                 str(paper),
                 paper.interval,
                 str(nested),
+                nested.interval,
                 None if published is None else f"{published[0]:.2f} ± {published[1]:.1f}",
                 gammas_text(stored),
                 len(stored.trials),
             )
         )
-    columns = ("graph", "paper's selection", "95% interval", "nested selection", "the paper", "gammas", "settings")
+    columns = ("graph", *_BOTH, "the paper", "gammas", "settings")
     return Table("NewtonNet", columns, tuple(rows))
+
+
+_BOTH = ("paper's selection", "95% interval", "nested selection", "95% interval, nested")
 
 
 def graph_table(cells: Cells, dataset: str, *, command: str) -> Table | None:
@@ -107,32 +111,35 @@ def graph_table(cells: Cells, dataset: str, *, command: str) -> Table | None:
     tests = {name: differences(cells, dataset, name) for name in by}
     for model, stored in there.items():
         if model not in by["paper"]:
-            rows.append((NAMES[model], *("failed",) * 7, len(stored.trials)))
+            rows.append((NAMES[model], *("failed",) * 9, len(stored.trials)))
             continue
         paper, nested, published = by["paper"][model], by["nested"][model], _published(stored)
-        difference, p = tests["paper"].get(model, (None, None))
-        p_nested = tests["nested"].get(model, (None, None))[1]
+        tested = [
+            word
+            for name in by
+            for word in (
+                (tests[name][model][0].signed, chance(tests[name][model][1])) if model in tests[name] else (None, None)
+            )
+        ]
         rows.append(
             (
                 NAMES[model],
                 str(paper),
                 paper.interval,
                 str(nested),
+                nested.interval,
                 None if published is None else f"{published[0]:.2f} ± {published[1]:.1f}",
-                None if difference is None else difference.signed,
-                None if p is None else f"{p:.3f}",
-                None if p_nested is None else f"{p_nested:.3f}",
+                *tested,
                 len(stored.trials),
             )
         )
     columns = (
         "method",
-        "paper's selection",
-        "95% interval",
-        "nested selection",
+        *_BOTH,
         "the paper",
         "NewtonNet − method",
         "p",
+        "NewtonNet − method, nested",
         "p, nested",
         "settings",
     )
@@ -140,7 +147,8 @@ def graph_table(cells: Cells, dataset: str, *, command: str) -> Table | None:
     notes = (
         f"{'ROC-AUC' if metric == 'roc_auc' else 'Accuracy'} in percent. {how_made(list(there.values()))} "
         "Intervals and p by the t distribution with the variance of Nadeau and Bengio; p by Holm over the methods. "
-        "Where a search has fewer settings, NewtonNet − method and p take as many of NewtonNet's, its first.",
+        "Where a search has fewer settings, NewtonNet − method and p take as many of NewtonNet's, its first; one that "
+        "has tried its whole space is compared with all of them.",
         f"Command: `{command}`",
     )
     return Table(dataset, columns, tuple(rows), notes)
@@ -166,36 +174,46 @@ class Standing:
 
     Attributes:
         whole: graphs on which every method has a score.
-        first: those of them on which no method has a better mean.
+        first: those of them on which no method has a better mean, each with its least lead over another method.
+        clear: those of them on which every other method is significantly worse.
         ahead: (graph, method) where NewtonNet is significantly better.
         behind: (graph, method) where it is significantly worse.
         compared: number of pairs.
     """
 
     whole: tuple[str, ...]
-    first: tuple[str, ...]
+    first: Mapping[str, tuple[str, Estimate]]
+    clear: tuple[str, ...]
     ahead: tuple[tuple[str, str], ...]
     behind: tuple[tuple[str, str], ...]
     compared: int
 
     def verdict(self, led: Collection[str]) -> str:
-        """On the statement that NewtonNet is first on these graphs and nowhere significantly behind."""
+        """On the statement that NewtonNet is first on these graphs, by more than chance."""
         if not self.compared:
             return OPEN
-        if self.whole and set(led) <= set(self.first) and not self.behind:
+        if self.whole and set(led) <= set(self.clear) and not self.behind:
             return HOLDS
-        if self.first:
+        if self.clear:
             return PARTLY
-        return FAILS if self.whole or self.behind else UNSURE
+        return FAILS if self.behind or (self.whole and not self.first) else UNSURE
 
     def __str__(self) -> str:
         """One line for people."""
-        behind = ", ".join(f"{NAMES[model]} on {name}" for name, model in self.behind)
+        leads = ", ".join(f"{name}: {lead.signed} over {NAMES[model]}" for name, (model, lead) in self.first.items())
         return (
-            f"first by mean on {len(self.first)} of the {len(self.whole)} graphs with all methods; of {self.compared} "
-            f"comparisons significantly better in {len(self.ahead)}, significantly worse in {len(self.behind)}"
-            + (f" ({behind})" if behind else "")
+            f"first by mean on {len(self.first)} of the {len(self.whole)} graphs with all methods"
+            + (f" ({leads})" if leads else "")
+            + f"; of {self.compared} comparisons significantly better in {len(self.ahead)}{_by_graph(self.ahead)}, "
+            f"significantly worse in {len(self.behind)}{_by_graph(self.behind)}"
         )
+
+
+def _by_graph(pairs: Sequence[tuple[str, str]]) -> str:
+    """Methods behind their graphs, in brackets."""
+    graphs = dict.fromkeys(graph for graph, _ in pairs)
+    told = (f"{name}: {', '.join(NAMES[model] for graph, model in pairs if graph == name)}" for name in graphs)
+    return f" ({'; '.join(told)})" if pairs else ""
 
 
 def standing(cells: Cells, datasets: Sequence[str]) -> Standing:
@@ -204,9 +222,12 @@ def standing(cells: Cells, datasets: Sequence[str]) -> Standing:
     pairs = [(name, model, *found) for name, one in tests.items() for model, found in one.items()]
     sure = [(name, model, difference.mean) for name, model, difference, p in pairs if p < SIGNIFICANT]
     whole = tuple(name for name, one in tests.items() if len(one) == len(NAMES) - 1)
+    nearest = {name: min(tests[name].items(), key=lambda found: found[1][0].mean) for name in whole}
+    first = {name: (model, lead) for name, (model, (lead, _)) in nearest.items() if lead.mean >= 0}
     return Standing(
         whole=whole,
-        first=tuple(name for name in whole if all(found.mean >= 0 for found, _ in tests[name].values())),
+        first=first,
+        clear=tuple(name for name in first if all(p < SIGNIFICANT for _, p in tests[name].values())),
         ahead=tuple((name, model) for name, model, mean in sure if mean > 0),
         behind=tuple((name, model) for name, model, mean in sure if mean < 0),
         compared=len(pairs),

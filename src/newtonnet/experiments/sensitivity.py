@@ -164,8 +164,8 @@ def _gamma_table(lines: Sequence[Line]) -> Table:
         values = tuple(_text(found.get(strength)) for strength in STRENGTHS)
         rows.append((line["stored"].dataset, line["what"], *values, _source(line)))
     notes = (
-        f"Accuracy in percent with 95% intervals. {how_made([line['stored'] for line in lines])} Other fields are "
-        "those of the setting of the source in the last column.",
+        f"Accuracy in percent with 95% intervals. {how_made([line['stored'] for line in lines], tried=_ONE)} "
+        "Other fields are those of the setting of the source in the last column.",
         _COMMAND,
     )
     columns = ("graph", "varied", *(f"{strength:g}" for strength in STRENGTHS), "setting")
@@ -176,10 +176,11 @@ def _degree_table(line: Line) -> Table:
     stored = line["stored"]
     both = {kind: dict(_estimates(stored, "degree", points=kind)) for kind in POINTS}
     rows = tuple((degree, *(_text(both[kind].get(degree)) for kind in POINTS)) for degree in DEGREES)
-    notes = (f"{how_made([stored])} All other fields are those of the setting: {_source(line)}.", _COMMAND)
+    notes = (f"{how_made([stored], tried=_ONE)} All other fields are those of the setting: {_source(line)}.", _COMMAND)
     return Table(f"The degree on {stored.dataset}", ("K", *POINTS), rows, notes)
 
 
+_ONE = "each cell is one setting"
 _COMMAND = "Command: `newtonnet reproduce sensitivity --profile paper`"
 
 
@@ -233,7 +234,7 @@ def _gamma_findings(lines: Sequence[Line]) -> list[Finding]:
     statement = "The gammas matter more on chameleon than on citeseer"
     if set(ranges) != set(GAMMA_GRAPHS):
         return [Finding(statement, "not all grids are stored", "yes", OPEN)] if lines else []
-    ours = ", ".join(f"{graph}: {value:.2f} points between the best and the worst" for graph, value in ranges.items())
+    ours = ", ".join(f"{graph}: at most {value:.2f} points within one gamma" for graph, value in ranges.items())
     return [Finding(statement, ours, "yes", HOLDS if ranges["chameleon"] > ranges["citeseer"] else FAILS)]
 
 

@@ -63,7 +63,7 @@ def estimate(scores: Scores, ratio: float) -> Estimate | None:
         return None
     mean = float(known.mean())
     error = math.sqrt((1 / n + ratio) * float(known.var(ddof=1)))
-    reach = float(student.ppf((1 + LEVEL) / 2, n - 1)) * error
+    reach = _reach(n) * error
     return Estimate(mean, mean - reach, mean + reach, _chance(mean, error, n), n)
 
 
@@ -82,6 +82,33 @@ def compare(ours: Scores, theirs: Scores, ratio: float) -> Estimate | None:
     """
     both = zip(ours, theirs, strict=True)
     return estimate([a - b for a, b in both if a is not None and b is not None], ratio)
+
+
+def contrast(ones: Sequence[Estimate], others: Sequence[Estimate]) -> Estimate:
+    """How much larger the mean of some estimates is than that of others, all of them independent of each other.
+
+    Args:
+        ones: at least one.
+        others: at least one.
+
+    >>> up, flat = (Estimate(mean, mean - 1, mean + 1, p=0.0, splits=10) for mean in (2.0, 0.5))
+    >>> contrast([up, up], [flat]).signed
+    '+1.50 [+0.28, +2.72]'
+    """
+    splits = min(one.splits for one in (*ones, *others))
+    mean = sum(one.mean for one in ones) / len(ones) - sum(one.mean for one in others) / len(others)
+    error = math.sqrt(sum((_error(one) / len(group)) ** 2 for group in (ones, others) for one in group))
+    reach = _reach(splits) * error
+    return Estimate(mean, mean - reach, mean + reach, _chance(mean, error, splits), splits)
+
+
+def _error(one: Estimate) -> float:
+    return (one.high - one.low) / 2 / _reach(one.splits)
+
+
+def _reach(splits: int) -> float:
+    """Standard errors from the middle of an interval to its end."""
+    return float(student.ppf((1 + LEVEL) / 2, splits - 1))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

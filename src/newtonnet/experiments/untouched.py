@@ -126,7 +126,7 @@ _STATEMENT = (
 
 UNTOUCHED_GRAPHS = Claim(
     name="untouched",
-    statement="The classifier's defaults on graphs that no search and no development ever touched.",
+    statement="The classifier's defaults on graphs that no search and no choice of a default ever saw.",
     place="not in the paper",
     units=units,
     summarise=summarise,

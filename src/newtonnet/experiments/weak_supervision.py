@@ -128,7 +128,7 @@ def summarise(lines: Sequence[Line]) -> Report:
 Scores = dict[tuple[str, str, int], Score]
 
 _STATEMENT = "NewtonNet leads at every training ratio"
-_CAPTION = "Test accuracy over the share of training nodes; bands are 95% intervals."
+_CAPTION = "Test accuracy over the share of training nodes; the band is NewtonNet's 95% interval."
 
 
 def _name(method: str) -> str:
@@ -137,7 +137,8 @@ def _name(method: str) -> str:
 
 def _leads(scores: Scores) -> Finding:
     places = list(dict.fromkeys((graph, tenth) for graph, _, tenth in scores))
-    first, behind, count = 0, [], 0
+    first, behind, count, pairs = 0, [], 0, 0
+    ahead: dict[str, int] = {}
     for graph, tenth in places:
         here = {method: one for (g, method, t), one in scores.items() if (g, t) == (graph, tenth) and method != PLAIN}
         if "newtonnet" not in here or len(here) < 2:
@@ -147,13 +148,17 @@ def _leads(scores: Scores) -> Finding:
         first += all(ours.mean > other.mean for other in here.values())
         ratio = split_ratio(graph, f"weak-0.{tenth}")
         for method, (difference, p) in against({name: (ours, one) for name, one in here.items()}, ratio).items():
+            pairs += 1
             if p < SIGNIFICANT and difference.mean < 0:
                 behind.append(f"{_name(method)} on {graph} at 0.{tenth}")
+            elif p < SIGNIFICANT:
+                ahead[graph] = ahead.get(graph, 0) + 1
     if not count:
         return Finding(_STATEMENT, "too few runs", "Fig. 3", OPEN)
-    ours_text = f"first by mean at {first} of {count} places" + (
-        f"; significantly behind {', '.join(behind)}" if behind else "; nowhere significantly behind"
-    )
+    leads = ", ".join(f"{graph} {number}" for graph, number in ahead.items())
+    told = f"significantly ahead in {sum(ahead.values())}" + (f" ({leads})" if leads else "")
+    told += f", behind in {len(behind)}" + (f" ({', '.join(behind)})" if behind else "")
+    ours_text = f"first by mean at {first} of {count} places; of {pairs} comparisons {told}"
     verdict = HOLDS if first == count else PARTLY if not behind and 2 * first >= count else FAILS
     return Finding(_STATEMENT, ours_text, "at all", verdict)
 

@@ -11,6 +11,13 @@ from .exhibits import claim_sections, table_markdown
 
 COMMAND = "newtonnet reproduce all --no-run --out docs"
 
+READING = (
+    "How to read it: intervals and tests are over the splits of one search with one seed. They do not hold the chance of "
+    "the search itself, nor that of rounding, which on chameleon moves one setting's mean by up to half a point from one "
+    "population to another ([search.md](search.md)). They are by the t distribution and may reach beyond 100. Where several "
+    "settings validate alike, the earliest is taken."
+)
+
 
 @dataclass(frozen=True)
 class Shown:
@@ -23,7 +30,7 @@ class Shown:
 def results_page(shown: Sequence[Shown]) -> str:
     """Every claim with its findings, tables and figures; one line for a claim without stored results."""
     parts = ["# Results", f"This page is written by `{COMMAND}` from stored results; do not edit it by hand."]
-    parts += ["## In short", table_markdown(verdicts(shown), titled=False)]
+    parts += ["## In short", table_markdown(verdicts(shown), titled=False), READING]
     for one in shown:
         parts.append(f"## {one.claim.name}")
         parts.append(f"{one.claim.statement} ({one.claim.place}.)")

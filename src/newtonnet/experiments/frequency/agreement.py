@@ -30,12 +30,15 @@ def agreement(short: Trend, longer: Trend) -> list[Finding]:
             f"{band} {value:.2f} in [{bottom:.2f}, {top:.2f}]"
             for band, value, bottom, top in zip(BANDS, mine, low, high, strict=True)
         )
+        inside = bool(((low <= mine) & (mine <= high)).all())
+        ordered = bool((np.argsort(mine) == np.argsort(longer.importance[j])).all())
         found.append(
             Finding(
-                f"{short.protocol}, give the importances of {longer.protocol}",
-                f"h = {longer.homophily[j]:g}: {told}",
+                f"{short.protocol}, order the bands as {longer.protocol}, do, within the spread of masks "
+                f"(h = {longer.homophily[j]:g})",
+                f"{'the same order' if ordered else 'another order'}; {told}",
                 longer.protocol,
-                HOLDS if bool(((low <= mine) & (mine <= high)).all()) else FAILS,
+                HOLDS if inside and ordered else FAILS,
             )
         )
     return found
@@ -70,8 +73,9 @@ def agreement_table(short: Trend, longer: Trend) -> Table:
         ("h", "protocol", *BANDS, "best ROC-AUC"),
         tuple(rows),
         (
-            "± is the standard deviation over masks. The protocols agree where the one mask lies in the 95% interval "
-            "of a further mask of the longer protocol.",
+            "± is the standard deviation over masks (ddof 0). The protocols agree where the one mask, which is also "
+            "the first of the longer protocol, orders the bands alike and lies in the 95% interval of a further mask "
+            "of the longer; such an interval is wide.",
             f"Commands: `{short.command}` and `{longer.command}`",
         ),
     )
