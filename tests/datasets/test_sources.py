@@ -173,8 +173,8 @@ def test_ogbn_arxiv_reads_the_archives_tables(tmp_path, own_cache):
         path.write_bytes(gzip.compress(text.encode()))
     dataset = load_dataset("ogbn-arxiv", data_root=tmp_path)
     np.testing.assert_array_equal(dataset.graph.features, [[0.5, -1], [0.25, 2], [1, 0], [0, 3]])
-    assert dataset.graph.labels.tolist() == [2, 0, 3, 2]
-    assert dataset.graph.classes == 4
+    assert dataset.graph.labels.tolist() == [1, 0, 2, 1]
+    assert dataset.graph.class_names == ("0", "2", "3")
     assert dataset.graph.pairs.T.tolist() == [[0, 1], [2, 3]]
     (split,) = dataset.splits
     assert (split.train.tolist(), split.validation.tolist(), split.test.tolist()) == ([0, 1], [3], [2])

@@ -610,3 +610,14 @@ def test_a_tenth_of_a_million_nodes_take_seconds(tmp_path, rng):
     position = {name: i for i, name in enumerate(ids.to_pylist())}
     a, b = (np.array([position[name] for name in ends[side].to_pylist()]) for side in ("source", "target"))
     assert graph.edges == len(np.unique((np.minimum(a, b) * n + np.maximum(a, b))[a != b]))
+
+
+def test_an_index_of_pandas_that_has_a_name_is_a_column(nodes, edges):
+    pd = pytest.importorskip("pandas")
+    frame, links = pd.read_csv(nodes, dtype={"id": str}), pd.read_csv(edges)
+    expected = load_tables(frame, links, label_column="label")
+    by_index = load_tables(frame.set_index("id"), links.set_index(["source", "target"]), label_column="label")
+    assert by_index.checksum == expected.checksum
+    assert by_index.node_names == expected.node_names
+    renumbered = load_tables(frame.set_index(frame.index[::-1]), links, label_column="label")
+    assert renumbered.checksum == expected.checksum  # an index without a name is none

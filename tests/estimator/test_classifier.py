@@ -185,11 +185,11 @@ def test_settings_that_are_given_hold_in_everything_that_is_tried(graph, half):
         ({"settings": {"metric": "roc_auc"}}, "metric has a parameter of its own"),
         ({"transferable": True, "settings": {"branch": 8}}, "cannot leave its graph"),
         ({"transferable": True, "model": "linkx"}, "cannot leave its graph"),
-        ({"folds": 1}, "at least 2 folds"),
+        ({"folds": 1}, "folds must be a whole number of at least 2"),
         ({"metric": "f1"}, "metric must be"),
         ({"max_epochs": 0}, "max_epochs must be"),
         ({"device": "nowhere"}, "use cpu"),
-        ({"threads": 0}, "threads must be at least 1"),
+        ({"threads": 0}, "threads must be a whole number of at least 1"),
     ],
 )
 def test_wrong_parameters_are_refused_when_fitting(graph, half, parameters, message):
@@ -247,3 +247,95 @@ def test_auc_can_be_tuned_for(graph, half):
     hidden = np.where(half < 0, graph.labels, -1)
     expected = roc_auc_score(graph.labels[half < 0], model.predict_proba(graph)[half < 0, 1])
     assert model.score(graph, hidden) == pytest.approx(expected)
+
+
+def pyg(graph, labels, **fields):
+    ends = torch.tensor(np.array(graph.adjacency.nonzero()), dtype=torch.long)
+    return Data(x=torch.tensor(graph.features), edge_index=ends, y=torch.tensor(labels), **fields)
+
+
+def test_classes_of_data_are_those_that_are_there(graph, half):
+    settings = {"tune": "off", **QUICK}
+    told = NewtonNetClassifier(**settings).fit(pyg(graph, np.where(half < 0, -1, 4 * half + 1)))
+    plain = NewtonNetClassifier(**settings).fit(pyg(graph, half))
+    assert told.classes_.tolist() == [1, 5]
+    np.testing.assert_array_equal(told.predict_proba(graph), plain.predict_proba(graph))
+
+
+def test_masks_of_data_hide_labels_from_fit_and_say_what_score_counts(graph, half):
+    train, test = torch.tensor(half >= 0), torch.tensor(half < 0)
+    data = pyg(graph, graph.labels, train_mask=train, val_mask=torch.zeros_like(train), test_mask=test)
+    settings = {"tune": "off", **QUICK}
+    masked = NewtonNetClassifier(**settings).fit(data)
+    told = NewtonNetClassifier(**settings).fit(graph, half)
+    np.testing.assert_array_equal(masked.predict_proba(data), told.predict_proba(graph))
+    assert masked.score(data) == told.score(graph, np.where(half < 0, graph.labels, -1))
+    assert masked.score(data, graph.labels) == told.score(graph)
+
+
+def test_a_frame_is_known_by_its_columns(graph, half, tmp_path):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(graph.features, columns=[f"f{i}" for i in range(60)])
+    model = NewtonNetClassifier(tune="off", **QUICK).fit((graph.adjacency, frame), half)
+    model.save(tmp_path / "m")
+    for one in (model, NewtonNetClassifier.load(tmp_path / "m")):
+        assert one.feature_names_in_[:2].tolist() == ["f0", "f1"]
+        one.predict((graph.adjacency, frame))
+        one.predict((graph.adjacency, graph.features))  # without names there is nothing to compare
+        for use in (one.predict, lambda pair, one=one: one.score(pair, graph.labels)):
+            with pytest.raises(ValueError, match="another order than in fit; give the columns as f0, f1, f2"):
+                use((graph.adjacency, frame[frame.columns[::-1]]))
+        with pytest.raises(ValueError, match="not known there age; missing here f3"):
+            one.predict((graph.adjacency, frame.rename(columns={"f3": "age"})))
+    assert not hasattr(model.fit(graph, half), "feature_names_in_")
+
+
+def test_numbers_of_numpy_and_a_device_are_taken_and_saved(graph, half, tmp_path):
+    own = NewtonNetClassifier(
+        tune="off",
+        settings={"degree": np.int64(3), "learning_rate": np.float64(0.05), "gammas": np.array([1.0, 0.0, 0.0])},
+        max_epochs=np.int64(5),
+        folds=np.int64(2),
+        threads=np.int64(1),
+        time_budget=np.float32(60),
+        device=torch.device("cpu"),
+    ).fit(graph, half)
+    plain = NewtonNetClassifier(
+        tune="off",
+        settings={"degree": 3, "learning_rate": 0.05, "gammas": [1.0, 0.0, 0.0]},
+        max_epochs=5,
+        folds=2,
+        threads=1,
+    ).fit(graph, half)
+    np.testing.assert_array_equal(own.predict_proba(graph), plain.predict_proba(graph))
+    own.save(tmp_path / "m")
+    assert NewtonNetClassifier.load(tmp_path / "m").get_params()["device"] == "cpu"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"folds": 2.5}, "folds must be a whole number of at least 2, or None, got 2.5"),
+        ({"folds": "3"}, "folds must be a whole number"),
+        ({"threads": 1.5}, "threads must be a whole number of at least 1"),
+        ({"max_memory": "1GB"}, "max_memory must be a whole number"),
+        ({"settings": "degree=3"}, "settings must be options by name"),
+    ],
+)
+def test_parameters_of_another_kind_are_refused_in_one_line(graph, changes, message):
+    with pytest.raises(ValueError, match=message):
+        NewtonNetClassifier(**changes).fit(graph)
+
+
+def test_it_trains_where_gradients_are_off(graph, half):
+    with torch.no_grad():
+        quiet = NewtonNetClassifier(tune="off", **QUICK).fit(graph, half)
+    np.testing.assert_array_equal(
+        quiet.predict_proba(graph), NewtonNetClassifier(tune="off", **QUICK).fit(graph, half).predict_proba(graph)
+    )
+
+
+def test_advice_for_a_model_that_cannot_leave_its_graph_can_be_followed(graph, half):
+    model = NewtonNetClassifier("linkx", tune="off", **QUICK).fit(graph, half)
+    with pytest.raises(ValueError, match="fit another model$"):
+        model.predict(csbm(0.1, nodes=200, features=60, seed=5))

@@ -5,8 +5,8 @@ import scipy.sparse as sp
 import torch
 from torch_geometric.data import Data
 
-from newtonnet.estimator.labels import own_classes, read
-from newtonnet.graphs import from_edges
+from newtonnet.estimator.labels import JUDGED, KNOWN, read
+from newtonnet.graphs import from_edges, named_classes
 
 EDGES = [[0, 1, 2], [1, 2, 3]]
 
@@ -29,6 +29,8 @@ def graph():
         (np.array([True, True, False, True]), [1, 1, 0, 1], [False, True]),
         (np.array([[3], [-1], [7], [3]]), [0, -1, 1, 0], [3, 7]),
         (np.array([3, 5, 7, 3], dtype=np.uint8), [0, 1, 2, 0], [3, 5, 7]),
+        (np.ma.array([3, 5, 7, 3], mask=[False, True, False, False]), [0, -1, 1, 0], [3, 7]),
+        ([torch.tensor(3), None, np.array(7), 3], [0, -1, 1, 0], [3, 7]),
     ],
 )
 def test_labels_of_every_kind_become_codes_and_classes(graph, y, labels, classes):
@@ -52,6 +54,7 @@ def test_pandas_missing_values_are_unknown(graph):
         ([[0, 1], [1, 0], [0, 1], [1, 0]], "expected 4 labels"),
         ([0.5, 1.0, 1.0, 0.0], "must be classes, got the number 0.5"),
         ([float("inf"), 1.0, 1.0, 0.0], "must be classes, got the number inf"),
+        ([1e20, 1.0, 1.0, 0.0], "must be classes, got the number 1e\\+20"),
         ([("a",), None, "b", "b"], "all numbers or all texts"),
     ],
 )
@@ -70,7 +73,67 @@ def test_a_graph_keeps_its_own_labels_and_its_class_names(graph):
     labelled, classes = read(named)
     assert labelled is named
     assert classes.tolist() == ["x", "y"]
-    assert own_classes(from_edges(EDGES, np.eye(4), labels=[1, 0, -1, 1])).tolist() == [0, 1]
+    assert read(from_edges(EDGES, np.eye(4), labels=[1, 0, -1, 1]))[1].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("names", "classes"),
+    [
+        (("1", "2", "10"), [1, 2, 10]),
+        (("-3", "0"), [-3, 0]),
+        (("False", "True"), [False, True]),
+        (("10", "2"), ["10", "2"]),  # not in the order of numbers
+        (("01", "2"), ["01", "2"]),
+        (("1", "a"), ["1", "a"]),
+        (("true", "false"), ["true", "false"]),
+        ((), []),
+    ],
+)
+def test_names_of_numbers_are_numbers(names, classes):
+    assert named_classes(names).tolist() == classes
+
+
+@pytest.mark.parametrize("y", [[1, 5, -1, 5], [True, False, True, True], [1.0, float("nan"), 5.0, 1.0]])
+def test_data_and_networkx_have_the_classes_that_are_there_as_y_has_them(y, graph):
+    data = Data(x=torch.eye(4), edge_index=torch.tensor(EDGES), y=torch.tensor(y))
+    friends = nx.path_graph(4)
+    nx.set_node_attributes(friends, 1.0, "x")
+    nx.set_node_attributes(friends, dict(enumerate(y)), "y")
+    expected, classes = read(graph, y)
+    for given in (data, friends):
+        labelled, found = read(given)
+        assert labelled.labels.tolist() == expected.labels.tolist()
+        assert found.tolist() == classes.tolist()
+        assert found.dtype == classes.dtype
+
+
+def masked_data(**masks):
+    data = Data(x=torch.eye(4), edge_index=torch.tensor(EDGES), y=torch.tensor([0, 1, 1, 0]))
+    for name, nodes in masks.items():
+        data[name] = torch.zeros(4, dtype=torch.bool).index_fill(0, torch.tensor(nodes), True)
+    return data
+
+
+def test_masks_say_which_labels_are_known_and_which_are_judged():
+    data = masked_data(train_mask=[0], val_mask=[1], test_mask=[2, 3])
+    assert read(data)[0].labels.tolist() == [0, 1, 1, 0]
+    assert read(data, masks=KNOWN)[0].labels.tolist() == [0, 1, -1, -1]
+    assert read(data, masks=JUDGED)[0].labels.tolist() == [-1, -1, 1, 0]
+    assert read(data, data.y, masks=KNOWN)[0].labels.tolist() == [0, 1, 1, 0]
+    assert read(masked_data(train_mask=[0]), masks=KNOWN)[0].labels.tolist() == [0, -1, -1, -1]
+    assert read(masked_data(), masks=KNOWN)[0].labels.tolist() == [0, 1, 1, 0]
+
+
+def test_masks_of_several_splits_or_of_another_kind_are_refused():
+    data = masked_data()
+    data.train_mask = torch.ones(4, 10, dtype=torch.bool)
+    with pytest.raises(ValueError, match=r"train_mask has 10 splits; choose one with data\.train_mask"):
+        read(data, masks=KNOWN)
+    data.train_mask = torch.ones(4, 1, dtype=torch.bool)
+    assert read(data, masks=KNOWN)[0].labels.tolist() == [0, 1, 1, 0]
+    data.train_mask = torch.tensor([0, 1])
+    with pytest.raises(ValueError, match="train_mask must be one truth value for each of 4 nodes, got int64"):
+        read(data, masks=KNOWN)
 
 
 def test_all_that_people_have_becomes_a_graph():
@@ -82,6 +145,11 @@ def test_all_that_people_have_becomes_a_graph():
     graphs = [read(given, y)[0] for given in (data, friends, (matrix, x), from_edges(EDGES, x))]
     assert len({graph.checksum for graph in graphs}) == 1
     assert graphs[0].edges == 3
+
+
+def test_a_pair_that_is_none_says_of_what_it_is():
+    with pytest.raises(TypeError, match=r"got \(ndarray, ndarray\); scipy.sparse.csr_array makes one"):
+        read((np.eye(4), np.eye(4)))
 
 
 @pytest.mark.parametrize("given", [np.eye(4), "cora", (np.eye(4), np.eye(4)), {"x": 1}, None])

@@ -257,9 +257,18 @@ def test_networkx_whole_labels_sort_as_numbers():
     assert from_networkx(graph).class_names == ("9", "10")
 
 
-def test_networkx_labels_of_several_types_are_told_apart(animals):
-    animals.nodes["c"]["y"] = 3
-    assert sorted(from_networkx(animals).class_names) == ["3", "cat", "dog"]
+@pytest.mark.parametrize("other", [3, ["a"], ("a",)])
+def test_networkx_labels_of_several_types_are_refused_as_everywhere(animals, other):
+    animals.nodes["c"]["y"] = other
+    with pytest.raises(ValueError, match="labels must be all numbers or all texts"):
+        from_networkx(animals)
+
+
+@pytest.mark.parametrize("weight", [None, "heavy"])
+def test_networkx_weights_that_are_no_numbers_are_named(animals, weight):
+    animals.edges["a", "b"]["weight"] = weight
+    with pytest.raises(ValueError, match=r"edge 'a' to 'b' has the weight .*; expected a number above 0"):
+        from_networkx(animals)
 
 
 def test_networkx_nodes_keep_their_names(animals):
@@ -413,7 +422,7 @@ def test_pyg_tensors_stay_the_callers(sparse_layouts):
         ({"x": None}, "x and edge_index"),
         ({"edge_index": None}, "x and edge_index"),
         ({"edge_index": torch.tensor([[0], [3]])}, "edge 0 joins"),
-        ({"edge_attr": torch.ones(3, 2)}, "expected 3 edge weights"),
+        ({"edge_attr": torch.ones(3, 2)}, "expected one weight for each edge, got edge_attr"),
         ({"y": torch.zeros(3, 2, dtype=torch.int64)}, "expected 3 labels"),
         ({"y": torch.tensor([0.5, 1.0, 0.0])}, "whole numbers"),
         ({"x": torch.full((3, 1), torch.nan)}, "node 0 has a NaN"),

@@ -137,8 +137,12 @@ def _without_rows(names: Sequence[str]) -> pa.Table:
 
 
 def _from_pandas(frame: Any, what: str) -> pa.Table:
+    """The columns, behind what the index names: ids of nodes, or ends of edges."""
+    wanted = [name for name in frame.index.names if name is not None and name not in frame.columns]
+    if what == "edges":
+        wanted = [name for name in wanted if str(name).casefold() in ("source", "target", "weight")]
     try:
-        return pa.Table.from_pandas(frame, preserve_index=False)
+        return pa.Table.from_pandas(frame.reset_index(level=wanted) if wanted else frame, preserve_index=False)
     except pa.ArrowException as reason:  # a column of several types
         raise ValueError(f"the {what} cannot be read: {_one_line(reason)}") from reason
 

@@ -54,7 +54,7 @@ def load_tables(
     """A graph from a table of nodes and a table of edges.
 
     The columns that hold ids, labels and weights are those that :func:`find_columns` finds; for the rest see
-    :func:`read_tables`, which also gives the encoding.
+    :func:`read_tables`, which also gives the encoding: a second table, for a model that knows the first, needs it.
     """
     columns = find_columns(
         nodes,

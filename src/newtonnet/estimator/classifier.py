@@ -1,39 +1,32 @@
 """``NewtonNetClassifier``: scikit-learn's contract, as far as a graph allows, around a tuned average of models."""
 
-import math
 from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import Any, Self
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from newtonnet.graphs import Graph, as_graph, check_trainable, homophily
-from newtonnet.nn import find_model
 from newtonnet.training import override
 
 from .candidates import Candidate, candidates, default_setting
 from .clock import start_clock
 from .ensemble import ensemble_of
+from .feature_names import check_names, feature_names
 from .filter_first import train_filter_first
 from .folds import fold_count, make_folds
-from .labels import read
+from .labels import JUDGED, KNOWN, read
 from .learned import curves, learned_filter
 from .members import Loop
+from .parameters import check_parameters
 from .saving import load, save
 from .scoring import score
 from .tuning import Tell, tune
-
-MODES = ("auto", "off")
-REGIMES = ("memory", "precomputed")
-
-OWN = {name: name for name in ("max_epochs", "patience", "metric")} | dict.fromkeys(
-    ("seed", "run_seed"), "random_state"
-)
-"""Training fields that are not settings, and the parameter to use instead."""
 
 MOST_BOUND = 50_000
 """Nodes up to which tuning tries weights for every node, which cost as much as one feature for each."""
@@ -73,6 +66,7 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Attributes:
         classes_: the classes, in the order of the columns of ``predict_proba``.
         n_features_in_: number of features.
+        feature_names_in_: their names, where they came in a frame of pandas; then ``predict`` wants the same.
         ensemble_: the trained members and their weights.
         settings_: the settings that were kept, the heaviest first, each with its ``weight`` and ``model``.
         tried_: how many settings were tried.
@@ -134,33 +128,30 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Args:
             graph: the graph.
-            y: a label for each node, -1, None or NaN for unknown; the graph's own labels if not given.
+            y: a label for each node, -1, None or NaN for unknown; the graph's own labels if not given, of PyTorch
+                Geometric's data with masks those of ``train_mask`` and ``val_mask`` only.
             stop: asked after every epoch; where it says True the best so far is kept.
             progress: told what is being done, the share of it that is done, and the best validation score.
         """
-        if self.tune not in MODES:
-            raise ValueError(f"tune must be one of {', '.join(MODES)}, got {self.tune!r}")
-        if self.regime not in REGIMES:
-            raise ValueError(f"regime must be one of {', '.join(REGIMES)}, got {self.regime!r}")
-        timed = isinstance(self.time_budget, int | float) and 0 < self.time_budget < math.inf
-        if self.time_budget is not None and not timed:
-            raise ValueError(f"time_budget must be seconds above 0, or None for no limit, got {self.time_budget!r}")
+        check_parameters(self.get_params())
         clock = start_clock(self.time_budget, stop)
-        whole, classes = read(graph, y)
+        whole, classes = read(graph, y, masks=KNOWN)
         check_trainable(whole)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         listed = self._candidates(whole)
         count = fold_count(whole) if self.folds is None else self.folds
         folds = make_folds(whole, count, seed=seed, every_class=self.metric == "roc_auc")
-        loop = Loop(seed, self.threads, self.max_memory, self.device)
-        if self.regime == "precomputed":
-            setting = listed[0].setting
-            tuned = train_filter_first(whole, setting, folds, loop, store=self.store, clock=clock, tell=progress)
-        else:
-            tuned = tune(whole, listed, folds, loop, clock=clock, tell=progress)
+        loop = Loop(seed, self.threads, self.max_memory, str(self.device))
+        with torch.enable_grad():
+            if self.regime == "precomputed":
+                setting = listed[0].setting
+                tuned = train_filter_first(whole, setting, folds, loop, store=self.store, clock=clock, tell=progress)
+            else:
+                tuned = tune(whole, listed, folds, loop, clock=clock, tell=progress)
 
         self.classes_ = classes
         self.n_features_in_ = int(whole.features.shape[1])
+        self._name_features(feature_names(graph))
         self.ensemble_ = ensemble_of(tuned, whole.class_names)
         self.records_ = [member.record for member in tuned.shown.members]
         self.filter_weight_ = tuned.shown.weight
@@ -189,10 +180,12 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def score(self, graph: Any, y: ArrayLike | None = None) -> float:
         """Accuracy (or ROC-AUC, as ``metric`` says) over the nodes whose label is known in ``y``.
 
-        Put -1 for the nodes that were trained on; otherwise they count too.
+        Put -1 for the nodes that were trained on; otherwise they count too. Without ``y`` the graph's own labels count,
+        of PyTorch Geometric's data with masks those of ``test_mask`` only.
         """
         check_is_fitted(self)
-        whole, theirs = read(graph, y)
+        whole, theirs = read(graph, y, masks=JUDGED)
+        check_names(getattr(self, "feature_names_in_", None), graph)
         known = whole.labelled
         if len(known) == 0:
             raise ValueError("no node has a label to score by; give y")
@@ -218,34 +211,34 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return hasattr(self, "ensemble_")
 
     def _candidates(self, graph: Graph) -> list[Candidate]:
-        """What to try on a graph, refused where the parameters contradict each other."""
+        """What to try on a graph."""
         fixed = dict(self.settings or {})
-        own = sorted(fixed.keys() & OWN)
-        if own:
-            raise ValueError(f"{own[0]} has a parameter of its own ({OWN[own[0]]}), it is none of the settings")
         fixed |= {"max_epochs": self.max_epochs, "patience": self.patience, "metric": self.metric}
-        if self.transferable and (find_model(self.model).bound or fixed.get("branch")):
-            raise ValueError(
-                f"{self.model} with these settings has weights for every node and cannot leave its graph; "
-                "use transferable=False, or another model"
-            )
-        if self.regime == "precomputed" and self.model != "newtonnet":
-            raise ValueError(f"the precomputed regime trains newtonnet alone, got model {self.model!r}")
         if self.tune == "auto" and self.regime == "memory":
             return candidates(self.model, fixed, bound=not self.transferable and graph.nodes <= MOST_BOUND)
         return [Candidate(self.model, override(default_setting(self.model), fixed))]
 
     def _probabilities(self, graph: Graph) -> NDArray[np.float64]:
-        return self.ensemble_.probabilities(graph, device=self.device, store=self.store, max_memory=self.max_memory)
+        return self.ensemble_.probabilities(
+            graph, device=str(self.device), store=self.store, max_memory=self.max_memory
+        )
 
     def _fitting(self, graph: Any) -> Graph:
         """The graph, refused where its features are not those that the model was trained on."""
         whole = as_graph(graph)
+        check_names(getattr(self, "feature_names_in_", None), graph)
         if whole.features.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"the model was trained on {self.n_features_in_} features, this graph has {whole.features.shape[1]}"
             )
         return whole
+
+    def _name_features(self, names: NDArray[np.object_] | None) -> None:
+        """Keep the features' names, as scikit-learn does: no attribute where there are none."""
+        if names is not None:
+            self.feature_names_in_ = names
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
     def _learned_homophily(self, graph: Graph) -> float:
         """Share of edges whose ends are predicted alike, known labels put in; NaN without edges."""

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
-from newtonnet.nn import Population, build
+from newtonnet.nn import Population, build, find_model
 from newtonnet.training import Progress, Record, fit
 from newtonnet.training.config import SHARED
 
@@ -130,13 +130,18 @@ def _held(
     return held
 
 
+def _elsewhere(model: str) -> str:
+    """How to get a model that can leave its graph."""
+    return "fit another model" if find_model(model).bound else "fit with transferable=True to predict elsewhere"
+
+
 def together(members: Sequence[Member], graph: Graph) -> Population:
     """A population of members of one shape, built for a graph: that of their training or another."""
     first = members[0]
     if first.bound is not None and first.bound != graph.structure:
         raise ValueError(
             f"this model ({first.model}) has weights for each node of the graph it was trained on, and {graph.name!r} "
-            "is another one or has its nodes in another order; fit with transferable=True to predict elsewhere"
+            f"is another one or has its nodes in another order; {_elsewhere(first.model)}"
         )
     population = build(first.model, graph, first.options, seeds=[member.seed for member in members])
     population.put(

@@ -40,12 +40,18 @@ def save(classifier: Any, path: str | PathLike[str]) -> None:
         for place, member in enumerate(ensemble.members)
         for name, tensor in member.state.items()
     }
+    names = getattr(classifier, "feature_names_in_", None)
     parameters = classifier.get_params()
     seed = parameters["random_state"]
     parameters["random_state"] = int(seed) if isinstance(seed, Integral) else None
     described = {
         "format": FORMAT,
-        "parameters": {**parameters, "settings": _mapping(parameters["settings"]), "store": _text(parameters["store"])},
+        "parameters": {
+            **parameters,
+            "settings": _mapping(parameters["settings"]),
+            "store": _text(parameters["store"]),
+            "device": str(parameters["device"]),
+        },
         "classes": {"values": classifier.classes_.tolist(), "type": classifier.classes_.dtype.str},
         "class_names": list(ensemble.class_names),
         "temperature": ensemble.temperature,
@@ -62,8 +68,9 @@ def save(classifier: Any, path: str | PathLike[str]) -> None:
         ],
         "records": [record.to_json() for record in classifier.records_],
         "learned": {name: _finite(getattr(classifier, name)) for name in PLAIN},
+        "feature_names": None if names is None else names.tolist(),
     }
-    text = json.dumps(described, allow_nan=False)
+    text = json.dumps(described, allow_nan=False, default=_own_number)
     with whole_file(Path(path)) as temporary:
         save_file(tensors, temporary, metadata={HEADER: text, "checksum": _checksum(text, tensors)})
 
@@ -102,6 +109,8 @@ def _rebuilt(kind: type[Any], described: Mapping[str, Any], tensors: Mapping[str
     for name in PLAIN:
         value = described["learned"][name]
         setattr(classifier, name, float("nan") if value is None else value)
+    if described.get("feature_names") is not None:
+        classifier.feature_names_in_ = np.array(described["feature_names"], dtype=object)
     return classifier
 
 
@@ -148,6 +157,13 @@ def _text(path: str | PathLike[str] | None) -> str | None:
 
 def _mapping(settings: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return None if settings is None else dict(settings)
+
+
+def _own_number(value: Any) -> Any:
+    """A number of numpy's as Python's own."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    raise TypeError(f"a parameter of type {type(value).__name__} cannot be saved; use numbers, texts or lists")
 
 
 def _finite(value: Any) -> Any:

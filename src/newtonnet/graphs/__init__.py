@@ -7,6 +7,7 @@ from .edge_blocks import components, edge_blocks, isolated_nodes, known_edges
 from .foreign import as_graph, from_networkx, from_pyg
 from .graph import Graph, check_trainable, compact, trusted_graph
 from .homophily import Homophily, homophily
+from .labels import code_labels, named_classes
 from .operators import Operator, csr_tensor, normalise, normalised_operator, sparse_tensor
 from .propagate import chebyshev_moments, propagate, propagate_back
 from .spectrum import BANDS, band_projectors, spectrum
@@ -22,6 +23,7 @@ __all__ = [
     "band_projectors",
     "chebyshev_moments",
     "check_trainable",
+    "code_labels",
     "compact",
     "components",
     "csr_tensor",
@@ -34,6 +36,7 @@ __all__ = [
     "homophily",
     "isolated_nodes",
     "known_edges",
+    "named_classes",
     "normalise",
     "normalised_operator",
     "propagate",

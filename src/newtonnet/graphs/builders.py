@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import scipy.sparse as sp
+import torch
 from numpy.typing import ArrayLike, NDArray
 
 from .checks import Features, check_weights
@@ -102,7 +103,11 @@ def _features(features: ArrayLike | sp.sparray | sp.spmatrix) -> Features:
     if isinstance(features, sp.sparray | sp.spmatrix):
         # A copy: compact() cleans in place and Graph freezes its arrays, neither of which may happen to the caller's.
         return compact(sp.csr_array(features, dtype=np.float32, copy=True))
-    x = np.array(features, dtype=np.float32)
+    dense = features.detach().cpu().float().numpy() if isinstance(features, torch.Tensor) else features
+    try:
+        x = np.array(dense, dtype=np.float32)
+    except (TypeError, ValueError) as reason:
+        raise ValueError(f"features must be numbers, shape (nodes, features): {reason}; encode texts first") from reason
     if x.ndim != 2:
         raise ValueError(f"features must have shape (nodes, features), got {x.shape}")
     return compact(x)

@@ -23,7 +23,10 @@ def check_features(features: Features) -> None:
     if not np.isfinite(values).all():
         rows = features.tocoo().row[~np.isfinite(values)] if isinstance(features, sp.csr_array) else None
         first = int(rows.min() if rows is not None else np.flatnonzero(~np.isfinite(features).all(axis=1))[0])
-        raise ValueError(f"features must be finite, but node {first} has a NaN or infinite feature; fill or drop it")
+        raise ValueError(
+            f"features must be finite, but node {first} has a NaN or infinite feature (all above 3.4e38 are); fill or "
+            "drop it"
+        )
 
 
 def check_adjacency(adjacency: sp.csr_array, n: int, *, directed: bool) -> None:

@@ -1,7 +1,6 @@
 """Graphs from objects of other packages: networkx graphs and PyTorch Geometric data."""
 
-import math
-from numbers import Real
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import torch
 
 from .builders import from_edges, from_scipy
 from .graph import Graph
+from .labels import code_labels
 
 if TYPE_CHECKING:  # both are slow to import, and whoever passes one has imported it already
     import networkx as nx
@@ -35,9 +35,12 @@ def as_graph(data: Any) -> Graph:
         return from_networkx(data)
     if "torch_geometric" in kinds and hasattr(data, "edge_index"):
         return from_pyg(data)
+    got = type(data).__name__
+    if isinstance(data, tuple):
+        got = f"({', '.join(type(part).__name__ for part in data)}); scipy.sparse.csr_array makes one of a dense matrix"
     raise TypeError(
         "expected a newtonnet Graph, PyTorch Geometric Data, a networkx graph, or a pair (scipy adjacency, features), "
-        f"got {type(data).__name__}"
+        f"got {got}"
     )
 
 
@@ -54,8 +57,8 @@ def from_networkx(
     Args:
         graph: any networkx graph; directions and parallel edges are merged.
         features: the node attribute that holds a number or a sequence of numbers.
-        label: the node attribute that holds the class, of any type; missing, None, NaN or the number -1 means
-            unknown. Classes are numbered in sorted order.
+        label: the node attribute that holds the class, a number, a text or a truth value; missing, None, NaN, blank
+            or the number -1 means unknown. Classes are numbered in sorted order.
         weight: the edge attribute that holds the weight; 1 where it is missing.
         name: the graph's name.
 
@@ -69,35 +72,41 @@ def from_networkx(
     nodes = list(graph.nodes)
     missing = [node for node in nodes if features not in graph.nodes[node]]
     if missing:
-        raise ValueError(f"node {missing[0]!r} has no attribute {features!r}; name the one that holds its features")
+        raise ValueError(
+            f"node {missing[0]!r} has no attribute {features!r}; put its features there, or name the attribute that "
+            "has them with newtonnet.graphs.from_networkx(graph, features=...)"
+        )
     rows = [np.atleast_1d(np.asarray(graph.nodes[node][features], dtype=np.float32)) for node in nodes]
     widths = {row.shape for row in rows}
     if len(widths) > 1:
         raise ValueError(f"all nodes must have the same number of features, got shapes {sorted(widths)}")
-    known = [graph.nodes[node].get(label) for node in nodes]
-    known = [None if _is_blank(value) else value for value in known]
-    values = sorted({value for value in known if value is not None}, key=lambda value: (str(type(value)), value))
-    number = {value: index for index, value in enumerate(values)}
+    labels, classes = code_labels([graph.nodes[node].get(label) for node in nodes], len(nodes))
     position = {node: index for index, node in enumerate(nodes)}
-    triples = [(position[u], position[v], float(data.get(weight, 1.0))) for u, v, data in graph.edges(data=True)]
+    triples = [(position[u], position[v], _weight(u, v, data, weight)) for u, v, data in graph.edges(data=True)]
     u, v, w = zip(*triples, strict=True) if triples else ((), (), ())
     return from_edges(
         np.array([u, v], dtype=np.int64),
         np.stack(rows) if rows else np.zeros((0, 0), dtype=np.float32),
-        labels=[-1 if value is None else number[value] for value in known],
+        labels=labels,
         weights=np.array(w),
-        class_names=[str(value) for value in values],
+        class_names=[str(value) for value in classes],
         node_names=[str(node) for node in nodes],
         name=name,
     )
 
 
-def _is_blank(label: Any) -> bool:
-    return isinstance(label, Real) and (math.isnan(label) or label == -1)
+def _weight(u: Any, v: Any, data: Mapping[str, Any], name: str) -> float:
+    value = data.get(name, 1.0)
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"edge {u!r} to {v!r} has the weight {value!r}; expected a number above 0") from None
 
 
 def from_pyg(data: "Data", *, name: str = "graph", directed: bool = False) -> Graph:
     """A graph from PyTorch Geometric's ``x``, ``edge_index``, ``edge_weight`` (or ``edge_attr``) and ``y``.
+
+    Classes are the values that ``y`` has, sorted; -1 and NaN mean unknown. Masks are not looked at.
 
     >>> from torch_geometric.data import Data
     >>> from_pyg(Data(x=torch.eye(2), edge_index=torch.tensor([[0], [1]]), y=torch.tensor([0, 1]))).edges
@@ -105,21 +114,24 @@ def from_pyg(data: "Data", *, name: str = "graph", directed: bool = False) -> Gr
     """
     if data.x is None or data.edge_index is None:
         raise ValueError("expected data with x and edge_index; one of them is None")
-    x = data.x.detach().cpu()
-    labels = None
-    if data.y is not None:
-        labels = data.y.detach().cpu().numpy()
-        labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+    x = data.x.detach().cpu().float()
+    labels, classes = (None, None) if data.y is None else code_labels(data.y.detach().cpu().numpy(), len(x))
     weights = data.get("edge_weight", data.edge_attr)
     if weights is not None:
         weights = weights.detach().cpu().numpy()
         if weights.ndim == 2 and weights.shape[1] == 1:
             weights = weights[:, 0]
+        if weights.ndim > 1:
+            raise ValueError(
+                f"expected one weight for each edge, got edge_attr of shape {weights.shape}; put weights in "
+                "edge_weight, or set edge_attr to None"
+            )
     return from_edges(
         data.edge_index.detach().cpu().numpy(),
         _scipy(x) if x.layout != torch.strided else x.numpy(),
         labels=labels,
         weights=weights,
+        class_names=None if classes is None else [str(value) for value in classes],
         name=name,
         directed=directed,
     )

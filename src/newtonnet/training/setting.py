@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
+import numpy as np
+
 from .config import Config
 
 _GAMMAS = ("gamma1", "gamma2", "gamma3")
@@ -45,6 +47,7 @@ def override(setting: Setting, changes: Mapping[str, Any]) -> Setting:
 
 def _checked(name: str, value: Any, hint: Any) -> Any:
     """The value, a list as a tuple, refused where it is not of the field's type."""
+    value = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
     kinds = get_args(hint) if isinstance(hint, UnionType) else (hint,)
     fits = {
         bool: isinstance(value, bool),
