@@ -255,7 +255,7 @@ def test_a_mistake_gets_one_line_and_exit_code_2_and_writes_nothing(arguments, m
             "(--ignore 'my bio', or",
         ),
         ("nodes.csv", f"id,{','.join(f'x{i}' for i in range(400))}\n", "x8 and 391 more"),
-        ("edges.csv", "source\na\n", "two columns of ids; name them with --source-column and --target-column"),
+        ("edges.csv", "source\na\n", "two columns of ids, such as source and target, separated by comma"),
         ("edges.csv", "source,target\nn9,nobody\n", "names the unknown node 'nobody'"),
         ("edges.csv", "source,target,weight\nn9,n10,-1\n", "weights must be finite and not negative"),
     ],

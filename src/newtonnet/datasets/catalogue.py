@@ -16,7 +16,7 @@ from .entry import Entry
 from .first_loads import judge_by_first_load, record_first_load, warn_of_changes
 from .parse import parse_into
 from .raw_files import DatasetNotFoundError, RawFile, data_roots, download_root, find_root, inspect, present_files
-from .splits import PAPER_SEED, Split, make_splits
+from .splits import PAPER_SEED, PROTOCOLS, Split, make_splits
 from .summary import Summary, absent, measure
 
 Directed = Literal["as-stored"] | None
@@ -114,6 +114,8 @@ def load_splits(
         data_root: see :func:`load`.
     """
     dataset = load_dataset(name, data_root=data_root)
+    if protocol not in ("fixed", *PROTOCOLS):
+        raise ValueError(f"unknown protocol {protocol!r}; available: fixed, {', '.join(PROTOCOLS)}")
     if protocol != "fixed":
         return make_splits(dataset.graph, protocol, count=10 if count is None else count, seed=seed)
     if not dataset.splits:

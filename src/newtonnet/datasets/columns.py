@@ -54,8 +54,8 @@ def find_columns(
     names = links.table.column_names
     if len(names) == 1:
         raise ValueError(
-            f"{links.name} has one column only ({names[0]!r}); edges need two columns of ids; name them with "
-            "--source-column and --target-column, or call them source and target"
+            f"{links.name} has one column only ({names[0]!r}); edges need two columns of ids, such as "
+            "source and target, separated by comma, semicolon or tab"
         )
     source = links.column(source_column, "source", 0)
     target = links.column(target_column, "target", 1)
