@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sklearn.model_selection import StratifiedKFold
 
 from newtonnet import NewtonNetClassifier, cross_validate, make_splits
 from newtonnet.datasets import csbm
@@ -90,3 +91,10 @@ def test_a_number_of_folds_that_cannot_be_made_is_refused(graph, count):
 def test_folds_hold_every_class(graph):
     for train, test in fold_pairs(graph, 4):
         assert set(graph.labels[train]) == set(graph.labels[test]) == {0, 1}
+
+
+def test_no_splits_and_what_makes_them_are_refused(graph):
+    with pytest.raises(ValueError, match="at least one, got none"):
+        cross_validate(NewtonNetClassifier(), graph, [])
+    with pytest.raises(TypeError, match=r"got StratifiedKFold; give what its split\(nodes, labels\) makes"):
+        cross_validate(NewtonNetClassifier(), graph, StratifiedKFold(3))

@@ -1,7 +1,7 @@
 """Cross-validation of an estimator on a graph, which scikit-learn's own cannot cut into rows."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +51,7 @@ class CrossValidation:
 def cross_validate(
     estimator: NewtonNetClassifier,
     graph: Any,
-    splits: int | Sequence[Split | tuple[ArrayLike, ArrayLike]] = 5,
+    splits: int | Iterable[Split | tuple[ArrayLike, ArrayLike]] = 5,
     *,
     y: ArrayLike | None = None,
     stop: Callable[[], bool] | None = None,
@@ -72,11 +72,17 @@ def cross_validate(
     """
     whole, classes = read(graph, y)
     check_trainable(whole)
-    parts = (
-        fold_pairs(whole, int(splits))
-        if isinstance(splits, int | np.integer)
-        else [_pair(split, whole) for split in splits]
-    )
+    if isinstance(splits, int | np.integer):
+        parts = fold_pairs(whole, int(splits))
+    elif isinstance(splits, Iterable):
+        parts = [_pair(split, whole) for split in splits]
+    else:
+        raise TypeError(
+            "splits must be a number of folds, Split objects or pairs of training and test nodes, got "
+            f"{type(splits).__name__}; give what its split(nodes, labels) makes"
+        )
+    if not parts:
+        raise ValueError("splits must be at least one, got none")
     scores, seconds, fitted, held = [], [], [], []
     for number, (train, test) in enumerate(parts):
         labels = np.full(whole.nodes, -1, dtype=np.int64)
