@@ -1,10 +1,15 @@
+import contextlib
+
 import numpy as np
 import pytest
 import torch
 from scipy.interpolate import BarycentricInterpolator
 from torch_geometric.utils import get_laplacian, to_dense_adj
 
+from newtonnet import kernels
 from newtonnet.pyg import NewtonConv
+
+EDGE = torch.tensor([[0], [1]])
 
 
 @pytest.fixture
@@ -78,11 +83,96 @@ def test_nothing_of_a_graph_is_remembered(symmetric):
         (torch.tensor([[0], [1]]), torch.tensor([-1.0]), "not negative"),
         (torch.tensor([[0], [1]]), torch.tensor([float("nan")]), "finite"),
         (torch.tensor([[0], [1]]), torch.tensor([1.0, 2.0]), "expected 1 edge weights"),
+        (torch.tensor([[0], [1]]), torch.tensor([[1.0, 2.0]]), r"expected 1 edge weights.* got shape \(1, 2\)"),
     ],
 )
 def test_bad_edges_are_refused(edge_index, weight, message):
     with pytest.raises(ValueError, match=message):
         NewtonConv()(torch.zeros(4, 1), edge_index, weight)
+
+
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+@pytest.mark.parametrize("autocast", [True, False])
+def test_half_precision_is_filtered_in_single_and_given_back_in_its_own_type(
+    symmetric, rng, monkeypatch, native, dtype, autocast
+):
+    if not native:
+        monkeypatch.setattr(kernels, "available", lambda: False)
+    layer = NewtonConv(degree=8, nonnegative=False)
+    layer.values.data = torch.tensor(rng.standard_normal(9), dtype=torch.float32)
+    x = torch.tensor(rng.standard_normal((14, 3))).to(dtype).requires_grad_()
+    exact = x.detach().double().requires_grad_()
+    twin = NewtonConv(degree=8, nonnegative=False).double()
+    twin.values.data = layer.values.data.double()
+    with torch.autocast("cpu", dtype=torch.bfloat16) if autocast else contextlib.nullcontext():
+        out = layer(x, symmetric)
+        # Not at the matrix from values to coefficients, whose own way back autocast rounds here.
+        (slope,) = torch.autograd.grad(out.float().square().sum(), x, retain_graph=True)
+    (steps,) = torch.autograd.grad(out.float().square().sum(), layer.values)
+    expected = twin(exact, symmetric)
+    wanted = torch.autograd.grad(expected.square().sum(), (exact, twin.values))
+    assert out.dtype == slope.dtype == dtype
+    for found, exactly in zip((out, slope, steps), (expected, *wanted), strict=True):
+        near = 4 * torch.finfo(dtype).eps * float(exactly.detach().abs().max())
+        torch.testing.assert_close(found.double(), exactly, rtol=0, atol=near)
+
+
+def test_a_layer_of_half_precision_computes_its_coefficients_in_single(symmetric):
+    layer, x = NewtonConv(degree=10).bfloat16(), torch.randn(14, 3).bfloat16()
+    torch.testing.assert_close(layer(x, symmetric), x, rtol=0, atol=0)
+    layer(x, symmetric).sum().backward()
+    assert layer.values.grad.dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (4, 0), (0, 0)])
+def test_no_nodes_or_no_channels_are_filtered_to_nothing(shape):
+    layer, x = NewtonConv(), torch.zeros(shape, requires_grad=True)
+    edge_index = EDGE if shape[0] else EDGE[:, :0]
+    out = layer(x, edge_index)
+    assert out.shape == shape
+    out.sum().backward()
+    assert x.grad.shape == shape
+    assert not layer.values.grad.any()
+
+
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16, torch.float64, torch.int64, torch.bool])
+@pytest.mark.parametrize("shape", [(-1,), (-1, 1)])
+def test_weights_of_any_real_type_count_alone_or_in_a_column(symmetric, kind, shape):
+    layer = NewtonConv(degree=2, nonnegative=False)
+    layer.values.data = torch.tensor([1.0, 0.0, -1.0])
+    weight, x = (torch.arange(symmetric.shape[1]) % 3).to(kind), torch.randn(14, 3)
+    torch.testing.assert_close(layer(x, symmetric, weight.reshape(shape)), layer(x, symmetric, weight.float()))
+
+
+@pytest.mark.parametrize(
+    ("x", "edge_index", "weight", "message"),
+    [
+        (torch.zeros(4, 1), EDGE.float(), None, "edge_index must hold whole numbers, got torch.float32"),
+        (torch.zeros(4, 1), EDGE.bool(), None, "edge_index must hold whole numbers, got torch.bool"),
+        (torch.zeros(4, 1).long(), EDGE, None, "x must hold real floating-point numbers, got torch.int64; .*float"),
+        (torch.zeros(4, 1).cfloat(), EDGE, None, "x must hold real floating-point numbers, got torch.complex64"),
+        (torch.zeros(4, 1), EDGE, torch.ones(1).cfloat(), "edge_weight must hold real numbers, got torch.complex64"),
+        (np.zeros((4, 1)), EDGE, None, "x must be a tensor, got ndarray"),
+        (torch.zeros(4, 1), EDGE.numpy(), None, "edge_index must be a tensor, got ndarray"),
+        (torch.zeros(4, 1), EDGE.tolist(), None, "edge_index must be a tensor, got list"),
+        (torch.zeros(4, 1), EDGE, [1.0], "edge_weight must be a tensor, got list"),
+        (torch.eye(4).to_sparse(), EDGE, None, "x must be dense, got torch.sparse_coo; .*to_dense"),
+        (torch.eye(2), torch.eye(2).long().to_sparse(), None, "edge_index must be dense, got torch.sparse_coo"),
+    ],
+)
+def test_other_types_are_refused_in_one_line(x, edge_index, weight, message):
+    with pytest.raises(TypeError, match=message) as refusal:
+        NewtonConv()(x, edge_index, weight)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_node_without_out_edges_gets_nothing_either_and_is_scaled_by_g_of_1():
+    layer = NewtonConv(points=[0.0, 1.0, 2.0], nonnegative=False)
+    layer.values.data = torch.tensor([5.0, 0.25, -3.0])
+    x = torch.tensor([[1.0], [2.0], [4.0]])
+    edge_index = torch.tensor([[0, 1, 0], [1, 0, 2]])  # node 2 is a sink
+    assert layer(x, edge_index)[2].item() == pytest.approx(0.25 * 4)
 
 
 def test_bad_points_and_degrees_are_refused_and_bad_conditioning_is_warned_of():

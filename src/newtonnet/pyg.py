@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 import scipy.sparse as sp
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from newtonnet.graphs import Operator, normalise, propagate
@@ -20,6 +21,13 @@ class NewtonConv(nn.Module):
     The layer keeps the number of channels and mixes none of them; put linear layers around it. As in PyTorch Geometric,
     an undirected edge is given in both directions, repeated edges add up and messages flow from source to target;
     self-loops are left out. Nothing of a graph is remembered between calls, and edge weights get no gradient.
+
+    On a directed graph D holds out-degrees, as in ``get_laplacian`` and ``ChebConv`` (``gcn_norm`` takes in-degrees),
+    and an edge is divided by the roots of those of both its ends. So a node without out-edges sends nothing and gets
+    nothing either: the filter multiplies its signal by :math:`g(1)`.
+
+    Signals in half precision, and all signals under ``torch.autocast``, are filtered in float32 at least and come back
+    in their own type.
 
     Args:
         degree: degree K of the filter; the points' number decides where points are given.
@@ -52,27 +60,56 @@ class NewtonConv(nn.Module):
             self.values.fill_(1)
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
-        """Filtered signals, shape ``(n, d)`` like ``x``."""
+        """Filter signals.
+
+        Args:
+            x: floating-point signals, shape ``(n, d)``.
+            edge_index: whole numbers, sources and targets, shape ``(2, E)``.
+            edge_weight: weights that are not negative, shape ``(E,)`` or ``(E, 1)``; all 1 if not given.
+
+        Returns:
+            Shape and type of ``x``.
+        """
+        _check_tensor("x", x)
+        if not x.is_floating_point():
+            raise TypeError(f"x must hold real floating-point numbers, got {x.dtype}; convert it with x.float()")
         if x.ndim != 2:
             raise ValueError(f"x must have shape (nodes, channels), got {tuple(x.shape)}")
-        operator = _operator(edge_index, edge_weight, len(x)).to(x.dtype, x.device)
-        coefficients = self.filter.coefficients({"values": self.values})
-        return propagate(operator, x[:, None, :], coefficients[:, None])[:, 0]
+        operator = _operator(edge_index, edge_weight, len(x)).to(_computed_in(x.dtype), x.device)
+        with torch.autocast(x.device.type, enabled=False):  # it would round the coefficients to half precision
+            coefficients = self.filter.coefficients({"values": self.values.to(_computed_in(self.values.dtype))})
+            signals = x.to(operator.matrix.dtype)[:, None, :]
+            return propagate(operator, signals, coefficients[:, None])[:, 0].to(x.dtype)
 
     def extra_repr(self) -> str:
         """The degree, for printing."""
         return f"degree={self.filter.degree}"
 
 
+def _computed_in(dtype: torch.dtype) -> torch.dtype:
+    """The type itself where there are kernels for it, else float32."""
+    return dtype if dtype in (torch.float32, torch.float64) else torch.float32
+
+
+def _check_tensor(name: str, given: object) -> None:
+    if not isinstance(given, Tensor):
+        raise TypeError(f"{name} must be a tensor, got {type(given).__name__}; convert it with torch.as_tensor")
+    if given.layout != torch.strided:
+        raise TypeError(f"{name} must be dense, got {given.layout}; convert it with to_dense()")
+
+
 def _operator(edge_index: Tensor, edge_weight: Tensor | None, n: int) -> Operator:
+    _check_tensor("edge_index", edge_index)
     if edge_index.ndim != 2 or edge_index.shape[0] != 2:
         raise ValueError(f"edge_index must have shape (2, E), got {tuple(edge_index.shape)}")
+    if edge_index.is_floating_point() or edge_index.is_complex() or edge_index.dtype == torch.bool:
+        raise TypeError(
+            f"edge_index must hold whole numbers, got {edge_index.dtype}; convert it with edge_index.long()"
+        )
     source, target = edge_index.detach().cpu().numpy()
-    weight = np.ones(len(source)) if edge_weight is None else edge_weight.detach().cpu().numpy().astype(np.float64)
-    if weight.shape != source.shape:
-        raise ValueError(f"expected {len(source)} edge weights, got shape {weight.shape}")
+    weight = np.ones(len(source)) if edge_weight is None else _weights(edge_weight, len(source))
     if len(source) and (min(source.min(), target.min()) < 0 or max(source.max(), target.max()) >= n):
-        raise ValueError(f"edge_index names nodes outside 0..{n - 1}")
+        raise ValueError(f"edge_index names nodes outside 0..{n - 1}, the rows of x" if n else "x has no nodes to join")
     if not np.isfinite(weight).all() or (weight < 0).any():
         raise ValueError("edge weights must be finite and not negative")
     kept = source != target
@@ -80,3 +117,13 @@ def _operator(edge_index: Tensor, edge_weight: Tensor | None, n: int) -> Operato
     adjacency.sum_duplicates()
     forward = normalise(adjacency, symmetric=False)
     return Operator(forward.transpose, forward.matrix)
+
+
+def _weights(edge_weight: Tensor, count: int) -> NDArray[np.float64]:
+    _check_tensor("edge_weight", edge_weight)
+    if edge_weight.is_complex():
+        raise TypeError(f"edge_weight must hold real numbers, got {edge_weight.dtype}; take one part of them")
+    weight: NDArray[np.float64] = edge_weight.detach().cpu().double().numpy()
+    if weight.shape not in ((count,), (count, 1)):
+        raise ValueError(f"expected {count} edge weights, one for each edge, got shape {weight.shape}")
+    return weight.reshape(count)

@@ -337,5 +337,5 @@ def test_it_trains_where_gradients_are_off(graph, half):
 
 def test_advice_for_a_model_that_cannot_leave_its_graph_can_be_followed(graph, half):
     model = NewtonNetClassifier("linkx", tune="off", **QUICK).fit(graph, half)
-    with pytest.raises(ValueError, match="fit another model$"):
+    with pytest.raises(ValueError, match=r"fit another model$"):
         model.predict(csbm(0.1, nodes=200, features=60, seed=5))

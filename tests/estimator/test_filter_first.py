@@ -64,10 +64,41 @@ def test_what_this_regime_does_not_have_is_refused(graph, half, parameters, mess
         clone(QUICK).set_params(**parameters).fit(graph, half)
 
 
-def test_a_store_of_another_graph_is_refused(graph, half, tmp_path):
-    model = clone(QUICK).set_params(store=tmp_path / "blocks").fit(graph, half)
-    with pytest.raises(ValueError, match="blocks"):
-        model.predict(csbm(0.1, nodes=80, features=40, seed=9))
+def test_a_store_of_another_graph_is_refused_by_fit(graph, half, tmp_path):
+    model = clone(QUICK).set_params(store=tmp_path / "blocks", max_epochs=1).fit(graph, half)
+    with pytest.raises(ValueError, match=r"blocks belongs to another run .* name another folder"):
+        model.fit(csbm(0.1, nodes=80, features=40, seed=9))
+
+
+def test_a_store_of_another_graph_is_left_alone_by_prediction(graph, half, fitted, tmp_path):
+    place = tmp_path / "place"
+    stored = clone(QUICK).set_params(store=place / "blocks").fit(graph, half)
+    stored.save(tmp_path / "model")
+    before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in place.rglob("*") if path.is_file()}
+    other = csbm(0.1, nodes=80, features=40, seed=9)
+    for model in (stored, NewtonNetClassifier.load(tmp_path / "model")):
+        np.testing.assert_array_equal(model.predict_proba(other), fitted.predict_proba(other))
+        np.testing.assert_array_equal(model.predict_proba(graph), fitted.predict_proba(graph))
+    # Nothing else stays beside it either.
+    assert before == {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in place.rglob("*") if path.is_file()}
+    assert [path.name for path in place.iterdir()] == ["blocks"]
+
+
+def test_blocks_of_another_graph_lie_on_the_disk_of_the_store(graph, half, tmp_path, monkeypatch):
+    stored = clone(QUICK).set_params(store=tmp_path / "blocks", max_epochs=1).fit(graph, half)
+    folders = []
+    precompute = filter_first.precompute
+
+    def note(graph, folder, **options):
+        folders.append(folder)
+        return precompute(graph, folder, **options)
+
+    monkeypatch.setattr(filter_first, "precompute", note)
+    stored.predict(csbm(0.1, nodes=80, features=40, seed=9))
+    stored.predict(graph)
+    assert folders[0].is_relative_to(tmp_path)
+    assert not folders[0].exists()
+    assert folders[1] == tmp_path / "blocks"
 
 
 def test_labels_held_back_are_predicted_within_the_memory_that_is_allowed(graph, half, monkeypatch):

@@ -39,7 +39,8 @@ class Ensemble:
         Args:
             graph: with the features that the members know.
             device: where to compute.
-            store: for members of the precomputed regime, the folder with this graph's blocks, made where needed.
+            store: for members of the precomputed regime, the folder with this graph's blocks, made where needed; one
+                with another graph's is left alone, and a temporary one is made.
             max_memory: bytes for these blocks.
         """
         unlabelled = graph.relabelled(np.full(graph.nodes, -1, dtype=np.int64), self.class_names)

@@ -1,5 +1,6 @@
 """Members of the precomputed regime: features are filtered once, on disk, and members train on them in batches."""
 
+import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
 from newtonnet.precomputed import as_large, precompute, predict_precomputed, train_precomputed
 from newtonnet.precomputed.outcome import MODEL
+from newtonnet.precomputed.propagate_blocks import is_free_for
 from newtonnet.precomputed.run import make_filter
 from newtonnet.training import Config, Progress, Setting
 
@@ -77,19 +79,26 @@ def train_filter_first(
 def each_filtered_probability(
     members: Sequence[Member], graph: Graph, *, store: Store, max_memory: int | None
 ) -> Iterator[NDArray[np.float32]]:
-    """Probabilities of every class for every node, ``(n, C)``, member by member; all have the same options."""
+    """Probabilities of every class for every node, ``(n, C)``, member by member; all have the same options.
+
+    A store that belongs to another graph is left alone: a temporary one lies on its disk meanwhile.
+    """
     setting = Setting("kept", members[0].options, Config())
-    with _folder(store) as folder:
-        degree = make_filter(setting, graph).degree
-        blocks = precompute(as_large(graph), folder, degree=degree, max_memory=max_memory)
+    large, degree = as_large(graph), make_filter(setting, graph).degree
+    mine = store is not None and is_free_for(Path(store), large, degree=degree)
+    with _folder(store if mine else None, beside=store) as folder:
+        blocks = precompute(large, folder, degree=degree, max_memory=max_memory)
         for member in members:
             yield predict_precomputed(member.state, setting, store=blocks, max_memory=max_memory)
 
 
 @contextmanager
-def _folder(store: Store) -> Iterator[Path]:
+def _folder(store: Store, *, beside: Store = None) -> Iterator[Path]:
+    """The store, or a temporary one, beside another where that can be written to."""
     if store is not None:
         yield Path(store)
         return
-    with tempfile.TemporaryDirectory(prefix="newtonnet-blocks-") as name:
+    disk = None if beside is None else Path(beside).absolute().parent
+    disk = disk if disk is not None and os.access(disk, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="newtonnet-blocks-", dir=disk) as name:
         yield Path(name) / "blocks"

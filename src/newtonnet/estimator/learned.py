@@ -6,9 +6,13 @@ from typing import Any
 
 import numpy as np
 from numpy.polynomial import Chebyshev
+from numpy.polynomial.chebyshev import chebvander
 from numpy.typing import ArrayLike, NDArray
 
 from newtonnet.training import FREQUENCIES, Record
+
+EXACT = 1e-11
+"""How far a polynomial may be from amplitudes that it passes through, of a largest magnitude of about 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,11 +20,11 @@ class LearnedFilter:
     """The response of the best setting's members, one for each fold they were trained on.
 
     Calling it gives the mean amplitude at any frequencies of [0, 2], each member scaled to a largest magnitude of 1
-    on them: the encoder before the filter can undo any factor.
+    on the grid: the encoder before the filter can undo any factor.
 
     Attributes:
-        points: where the filter's values sit, shape ``(K+1,)``.
-        values: amplitudes there, shape ``(M, K+1)``.
+        points: where the filter's shape is judged, shape ``(Q,)``; mostly K+1 of them, where its values sit.
+        values: amplitudes there, shape ``(M, Q)``.
         frequencies: a grid on [0, 2], shape ``(41,)``.
         responses: amplitudes on the grid, shape ``(M, 41)``.
     """
@@ -33,14 +37,44 @@ class LearnedFilter:
     @property
     def scaled(self) -> NDArray[np.float64]:
         """The responses, each divided by its largest magnitude, shape ``(M, 41)``."""
-        largest = np.abs(self.responses).max(axis=1, keepdims=True)
-        return self.responses / np.where(largest > 0, largest, 1.0)
+        return self.responses / self._largest
 
     def __call__(self, frequencies: ArrayLike) -> NDArray[np.float64]:
         """Mean scaled amplitude at these frequencies, of their shape."""
-        degree = min(max(len(self.points) - 1, 1), len(self.frequencies) - 1)
-        mean = Chebyshev.fit(self.frequencies, self.scaled.mean(axis=0), degree, domain=[0, 2])
+        places = np.concatenate([self.frequencies, self.points])
+        amplitudes = np.concatenate([self.scaled, self.values / self._largest], axis=1).mean(axis=0)
+        mean = _through(places, amplitudes)
         return np.asarray(mean(np.asarray(frequencies, dtype=np.float64)), dtype=np.float64)
+
+    @property
+    def _largest(self) -> NDArray[np.float64]:
+        largest = np.abs(self.responses).max(axis=1, keepdims=True)
+        return np.where(largest > 0, largest, 1.0)
+
+
+def _through(places: NDArray[np.float64], amplitudes: NDArray[np.float64]) -> Chebyshev:
+    """The polynomial of least degree through all amplitudes, refused where they do not determine it.
+
+    A record does not tell the degree, and a filter may be judged at more or fewer points than it has coefficients.
+
+    Args:
+        places: where the amplitudes are known, shape ``(m,)``; some may be there twice.
+        amplitudes: shape ``(m,)``.
+
+    >>> places = np.array([0.0, 0.5, 1.0, 2.0])
+    >>> float(_through(places, places**2)(1.5).round(9))
+    2.25
+    """
+    known = len(np.unique(places.round(9)))
+    for degree in range(known - 1):  # with as many coefficients as places nothing would tell a wrong fit
+        powers = chebvander(places - 1, degree)
+        coefficients = np.linalg.lstsq(powers, amplitudes, rcond=None)[0]
+        if np.abs(powers @ coefficients - amplitudes).max() <= EXACT:
+            return Chebyshev(coefficients, domain=[0, 2])
+    raise ValueError(
+        f"the amplitudes that were kept at {known} frequencies do not determine the filter, whose degree is too high "
+        "for them; look at responses instead"
+    )
 
 
 def curves(records: Sequence[Record]) -> list[dict[str, list[float | None]]]:

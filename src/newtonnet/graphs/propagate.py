@@ -113,6 +113,8 @@ def _series(
     """Sum of c_k T_k(-A) x, and the inner products of ``against`` with every term, ``(K+1, P, d)``; else empty."""
     n, population, d = x.shape
     weights = coefficients if coefficients.ndim == 3 else coefficients[..., None].expand(-1, population, d)
+    if x.numel() == 0:
+        return x.clone(), x.new_zeros(weights.shape)
     flat = weights.reshape(-1, population * d).contiguous()
     block = x.reshape(n, population * d).contiguous()
     other = None if against is None else against.reshape(n, population * d).contiguous()
@@ -131,11 +133,12 @@ def _vendor_series(
     inner = [] if against is None else [(against * block).sum(dim=0)]
     total = weights[0] * block
     before, now = block, block
-    for k in range(1, len(weights)):
-        # T_1 = -A x, then T_k = -2 A T_{k-1} - T_{k-2}: one fused product each.
-        beta, alpha = (0, -1) if k == 1 else (-1, -2)
-        before, now = now, torch.addmm(before, matrix, now, beta=beta, alpha=alpha)
-        total.addcmul_(weights[k], now)
-        if against is not None:
-            inner.append((against * now).sum(dim=0))
+    with torch.autocast(block.device.type, enabled=False):  # it would ask for a sparse product in half precision
+        for k in range(1, len(weights)):
+            # T_1 = -A x, then T_k = -2 A T_{k-1} - T_{k-2}: one fused product each.
+            beta, alpha = (0, -1) if k == 1 else (-1, -2)
+            before, now = now, torch.addmm(before, matrix, now, beta=beta, alpha=alpha)
+            total.addcmul_(weights[k], now)
+            if against is not None:
+                inner.append((against * now).sum(dim=0))
     return total, torch.stack(inner) if inner else None

@@ -2,12 +2,13 @@
 
 from .branch import Branch
 from .glognn import GloGNN, GloGNNOptions
-from .layers import FeatureMatrix, Inputs, feature_matrix
+from .inputs import normalised_inputs
+from .layers import FeatureMatrix, Inputs, feature_linear, feature_matrix, uniform_start
 from .linkx import Linkx, LinkxOptions
 from .mixhop import MixHop, MixHopOptions
 from .newton_stack import NewtonStack, NewtonStackOptions
 from .noise import Noise
-from .polynomial_models import Options
+from .polynomial_models import DegreeOptions, Options, build_spectral
 from .population import Population, PullBack
 from .spatial import GCN, ChebNet, ChebNetOptions, GCNOptions
 from .spectral import SpectralNet, check_condition
@@ -20,6 +21,7 @@ __all__ = [
     "Branch",
     "ChebNet",
     "ChebNetOptions",
+    "DegreeOptions",
     "Entry",
     "FeatureMatrix",
     "GCNOptions",
@@ -40,7 +42,11 @@ __all__ = [
     "TunedGCN",
     "TunedGCNOptions",
     "build",
+    "build_spectral",
     "check_condition",
+    "feature_linear",
     "feature_matrix",
     "find_model",
+    "normalised_inputs",
+    "uniform_start",
 ]

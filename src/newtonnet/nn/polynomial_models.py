@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -109,34 +110,43 @@ def build_newtonnet(graph: Graph, options: Options, seeds: Sequence[int], dtype:
         channels=graph.classes if options.per_channel else None,
     )
     branch = Branch(fingerprint(graph), options.branch, options.branch_dropout) if options.branch != 0 else None
-    return _net("newtonnet", filter, graph, options, seeds, dtype, branch=branch)
+    return build_spectral(filter, graph, name="newtonnet", options=options, seeds=seeds, dtype=dtype, branch=branch)
 
 
 def build_mlp(graph: Graph, options: EncoderOptions, seeds: Sequence[int], dtype: torch.dtype) -> SpectralNet:
     """The encoder alone: the filter is the identity."""
-    return _net("mlp", identity_filter(), graph, options, seeds, dtype)
+    return build_spectral(identity_filter(), graph, name="mlp", options=options, seeds=seeds, dtype=dtype)
 
 
 def build_appnp(graph: Graph, options: PagerankOptions, seeds: Sequence[int], dtype: torch.dtype) -> SpectralNet:
     """Personalised PageRank of the encoder's output, on the graph with self-loops; biases as its successors have."""
     filter = pagerank_filter(options.degree, alpha=options.alpha)
-    return _net("appnp", filter, graph, options, seeds, dtype, self_loops=True)
+    return build_spectral(filter, graph, name="appnp", options=options, seeds=seeds, dtype=dtype, self_loops=True)
 
 
 def build_gprgnn(graph: Graph, options: PagerankOptions, seeds: Sequence[int], dtype: torch.dtype) -> SpectralNet:
     """PageRank with learned weights, on the graph with self-loops."""
     filter = monomial_filter(options.degree, alpha=options.alpha)
-    return _net("gprgnn", filter, graph, options, seeds, dtype, self_loops=True)
+    return build_spectral(filter, graph, name="gprgnn", options=options, seeds=seeds, dtype=dtype, self_loops=True)
 
 
 def build_bernnet(graph: Graph, options: DegreeOptions, seeds: Sequence[int], dtype: torch.dtype) -> SpectralNet:
     """A Bernstein polynomial with non-negative coefficients."""
-    return _net("bernnet", bernstein_filter(options.degree), graph, options, seeds, dtype)
+    return build_spectral(
+        bernstein_filter(options.degree), graph, name="bernnet", options=options, seeds=seeds, dtype=dtype
+    )
 
 
 def build_chebnetii(graph: Graph, options: DegreeOptions, seeds: Sequence[int], dtype: torch.dtype) -> SpectralNet:
     """Interpolation at the Chebyshev points."""
-    return _net("chebnetii", chebyshev_interpolation_filter(options.degree), graph, options, seeds, dtype)
+    return build_spectral(
+        chebyshev_interpolation_filter(options.degree),
+        graph,
+        name="chebnetii",
+        options=options,
+        seeds=seeds,
+        dtype=dtype,
+    )
 
 
 def build_jacobiconv(graph: Graph, options: JacobiOptions, seeds: Sequence[int], dtype: torch.dtype) -> SpectralNet:
@@ -149,12 +159,54 @@ def build_jacobiconv(graph: Graph, options: JacobiOptions, seeds: Sequence[int],
         alpha=options.alpha,
         released=options.released,
     )
-    return _net("jacobiconv", filter, graph, options, seeds, dtype)
+    return build_spectral(filter, graph, name="jacobiconv", options=options, seeds=seeds, dtype=dtype)
 
 
 def build_legendre(graph: Graph, options: DegreeOptions, seeds: Sequence[int], dtype: torch.dtype) -> SpectralNet:
     """A sum of Legendre polynomials with free weights."""
-    return _net("legendre", legendre_filter(options.degree), graph, options, seeds, dtype)
+    return build_spectral(
+        legendre_filter(options.degree), graph, name="legendre", options=options, seeds=seeds, dtype=dtype
+    )
+
+
+def build_spectral(
+    filter: Filter,
+    graph: Graph,
+    *,
+    name: str,
+    options: Any,
+    seeds: Sequence[int],
+    dtype: torch.dtype,
+    self_loops: bool = False,
+    branch: Branch | None = None,
+) -> SpectralNet:
+    """The network around any polynomial filter, its options written down for records.
+
+    Args:
+        filter: the filter.
+        graph: gives the numbers of features and classes.
+        name: the model's name in the zoo.
+        options: a dataclass, of whose fields ``dropout`` and, 0 where there is none, ``hidden`` and
+            ``propagation_dropout`` are read; whatever shapes the filter is for the caller to read.
+        seeds: one for each member.
+        dtype: float32, or float64 for checks.
+        self_loops: filter the Laplacian of the graph with self-loops.
+        branch: shape of an adjacency branch; none if not given.
+    """
+    return SpectralNet(
+        filter,
+        features=graph.features.shape[1],
+        classes=graph.classes,
+        seeds=seeds,
+        hidden=getattr(options, "hidden", 0),
+        dropout=options.dropout,
+        propagation_dropout=getattr(options, "propagation_dropout", 0.0),
+        self_loops=self_loops,
+        branch=branch,
+        name=name,
+        options=asdict(options),
+        dtype=dtype,
+    )
 
 
 def interpolation_points(options: Options, graph: Graph | None) -> Tensor:
@@ -172,30 +224,3 @@ def interpolation_points(options: Options, graph: Graph | None) -> Tensor:
     if options.points not in named:
         raise ValueError(f"unknown points {options.points!r}; available: {', '.join(named)}, or a list of numbers")
     return named[options.points](options.degree)
-
-
-def _net(
-    name: str,
-    filter: Filter,
-    graph: Graph,
-    options: EncoderOptions | JacobiOptions,
-    seeds: Sequence[int],
-    dtype: torch.dtype,
-    *,
-    self_loops: bool = False,
-    branch: Branch | None = None,
-) -> SpectralNet:
-    return SpectralNet(
-        filter,
-        features=graph.features.shape[1],
-        classes=graph.classes,
-        seeds=seeds,
-        hidden=options.hidden if isinstance(options, EncoderOptions) else 0,
-        dropout=options.dropout,
-        propagation_dropout=getattr(options, "propagation_dropout", 0.0),
-        self_loops=self_loops,
-        branch=branch,
-        name=name,
-        options=asdict(options),
-        dtype=dtype,
-    )

@@ -54,6 +54,9 @@ class Adjacency:
             yield slice(start, stop)
             start = stop
 
+    def __repr__(self) -> str:
+        return f"Adjacency(nodes={self.nodes}, edges={self.edges}, weighted={self.weights is not None})"
+
 
 def adjacency_of(graph: Graph) -> Adjacency:
     """The adjacency of a graph, in memory or mapped from files; only the row pointers are copied."""

@@ -61,6 +61,13 @@ class LargeGraph:
             return piece
         return np.ascontiguousarray(read_rows(self.features, rows)[:, columns])
 
+    def __repr__(self) -> str:
+        place = None if self.folder is None else str(self.folder)
+        return (
+            f"LargeGraph({self.name!r}, nodes={self.nodes}, edges={self.adjacency.edges}, "
+            f"features={self.features.shape[1]}, classes={self.classes}, folder={place!r})"
+        )
+
 
 def as_large(graph: Graph | LargeGraph) -> LargeGraph:
     """A graph in memory as the precomputed regime reads it."""

@@ -67,9 +67,8 @@ def precompute(
     graph, folder = as_large(graph), Path(folder)
     if degree < 1:
         raise ValueError(f"the degree must be at least 1, got {degree}")
-    f = graph.features.shape[1]
-    wanted = Identity(graph.nodes, f, degree, self_loops, graph.adjacency.checksum, graph.features_checksum)
-    width = _width(graph.nodes, f, MEMORY if max_memory is None else max_memory)
+    wanted = _identity(graph, degree, self_loops=self_loops)
+    width = _width(graph.nodes, wanted.features, MEMORY if max_memory is None else max_memory)
     with _own(folder), nullcontext() if threads is None else kernels.use_threads(threads):
         store = _begin(folder, wanted, width)
         total = len(store.columns) * (degree + 1)
@@ -79,6 +78,18 @@ def precompute(
                 if progress is not None:
                     progress(Done(len(store.parts), total))
     return store
+
+
+def is_free_for(folder: str | Path, graph: Graph | LargeGraph, *, degree: int, self_loops: bool = False) -> bool:
+    """Whether a folder holds, or has room for, the store of this graph: no other one is there."""
+    if not (Path(folder) / MANIFEST).exists():
+        return True
+    return open_store(folder).identity == _identity(as_large(graph), degree, self_loops=self_loops)
+
+
+def _identity(graph: LargeGraph, degree: int, *, self_loops: bool) -> Identity:
+    f = graph.features.shape[1]
+    return Identity(graph.nodes, f, degree, self_loops, graph.adjacency.checksum, graph.features_checksum)
 
 
 def _width(nodes: int, features: int, max_memory: int) -> int:

@@ -1,0 +1,106 @@
+"""What the pages show can be pasted: every name is made, and every call is one that there is."""
+
+import ast
+import builtins
+import importlib
+import inspect
+import re
+from pathlib import Path
+from typing import get_args
+from unittest.mock import create_autospec
+
+import numpy as np
+import pytest
+
+from newtonnet import graphs
+from newtonnet.datasets import read_tables
+from newtonnet.datasets.catalogue import Directed
+from newtonnet.precomputed import LargeGraph
+
+DOCS = Path(__file__).parent.parent / "docs"
+SNIPPETS = {
+    f"{name} {place}": block
+    for name in ("extending", "scale", "search")
+    for place, block in enumerate(
+        re.findall(r"```python\n(.*?)```", (DOCS / f"{name}.md").read_text(), flags=re.DOTALL)
+    )
+}
+
+
+def run(name):
+    space = {}
+    exec(compile(SNIPPETS[name], name, "exec"), space)
+    return space
+
+
+def pretend(monkeypatch, name, answer=None):
+    """Put something in a function's place that takes the same arguments and does nothing."""
+    home, function = name.rsplit(".", 1)
+    actor = create_autospec(getattr(importlib.import_module(home), function), return_value=answer)
+    monkeypatch.setattr(name, actor)
+    return actor
+
+
+@pytest.mark.parametrize("name", SNIPPETS)
+def test_every_name_is_made_in_the_snippet_itself(name):
+    made, used = set(dir(builtins)), set()
+    for node in ast.walk(ast.parse(SNIPPETS[name])):
+        if isinstance(node, ast.Name):
+            (used if isinstance(node.ctx, ast.Load) else made).add(node.id)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            made |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            made.add(node.name)
+        elif isinstance(node, ast.arg):
+            made.add(node.arg)
+    assert not used - made
+
+
+def test_training_from_blocks_on_disk_runs_as_shown(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    space = run("scale 0")
+    assert space["records"][0].outcome.status == "done"
+    np.testing.assert_allclose(space["probabilities"].sum(axis=1), 1, atol=1e-5)
+
+
+def test_a_graph_from_pieces_is_written_as_shown(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    graph = run("scale 1")["graph"]
+    assert isinstance(graph, LargeGraph)
+    assert graph.folder == Path("big")
+    assert graph.adjacency.edges > graph.nodes
+
+
+def test_training_on_several_machines_is_called_as_shown(monkeypatch):
+    pretend(monkeypatch, "newtonnet.load")
+    pretend(monkeypatch, "newtonnet.make_splits")
+    made = pretend(monkeypatch, "newtonnet.precomputed.precompute")
+    trained = pretend(monkeypatch, "newtonnet.precomputed.distributed.train_on_ray", ([], []))
+    run("scale 2")
+    assert made.call_args.args[1] == trained.call_args.kwargs["store"]
+    assert made.call_args.kwargs["degree"] == trained.call_args.args[2].options.degree
+
+
+def test_a_search_on_a_cluster_is_called_as_shown(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    study = object()
+    pretend(monkeypatch, "newtonnet.search.make_study", study)
+    on_ray = pretend(monkeypatch, "newtonnet.search.on_ray")
+    open_store = pretend(monkeypatch, "newtonnet.search.open_store")
+    for opened in (on_ray, open_store):
+        opened.return_value = create_autospec(open, instance=True).return_value
+    sweep = pretend(monkeypatch, "newtonnet.search.sweep", iter(["a trial"]))
+    assert run("search 0")["trials"] == ["a trial"]
+    assert sweep.call_args.args[0] is open_store.call_args.args[1] is study
+
+
+def test_arrows_are_kept_as_the_page_on_design_says():
+    (row,) = [line for line in (DOCS / "design.md").read_text().splitlines() if line.startswith("| directed data |")]
+    here = row.split("|")[4]
+    (value,) = re.findall(r"`load\(name, directed=(.*?)\)`", here)
+    assert ast.literal_eval(value) in get_args(get_args(Directed)[0])
+    named = re.findall(r"`(from_\w+|read_\w+)`", here)
+    assert len(named) >= 3
+    for name in named:
+        function = read_tables if name == "read_tables" else getattr(graphs, name)
+        assert inspect.signature(function).parameters["directed"].default is False
