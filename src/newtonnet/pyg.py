@@ -95,7 +95,8 @@ def _check_tensor(name: str, given: object) -> None:
     if not isinstance(given, Tensor):
         raise TypeError(f"{name} must be a tensor, got {type(given).__name__}; convert it with torch.as_tensor")
     if given.layout != torch.strided:
-        raise TypeError(f"{name} must be dense, got {given.layout}; convert it with to_dense()")
+        how = "give edges as numbers of shape (2, E)" if name == "edge_index" else "convert it with to_dense()"
+        raise TypeError(f"{name} must be dense, got {given.layout}; {how}")
 
 
 def _operator(edge_index: Tensor, edge_weight: Tensor | None, n: int) -> Operator:

@@ -619,5 +619,21 @@ def test_an_index_of_pandas_that_has_a_name_is_a_column(nodes, edges):
     by_index = load_tables(frame.set_index("id"), links.set_index(["source", "target"]), label_column="label")
     assert by_index.checksum == expected.checksum
     assert by_index.node_names == expected.node_names
-    renumbered = load_tables(frame.set_index(frame.index[::-1]), links, label_column="label")
-    assert renumbered.checksum == expected.checksum  # an index without a name is none
+    weighted = load_tables(frame, links.assign(weight=2.0).set_index("weight"), label_column="label")
+    assert weighted.node_names == expected.node_names
+    assert set(weighted.adjacency.data.tolist()) == {2.0}
+    aside = links.set_index("target")
+    assert load_tables(frame, aside, label_column="label").checksum == expected.checksum
+
+
+@pytest.mark.parametrize("name", [None, "row", "index", 0])
+def test_an_index_that_merely_counts_rows_is_no_column(nodes, edges, name):
+    pd = pytest.importorskip("pandas")
+    frame, links = pd.read_csv(nodes, dtype={"id": str}), pd.read_csv(edges)
+    expected = load_tables(frame, links, label_column="label")
+    counted = frame.rename_axis(index=name)
+    assert load_tables(counted, links.rename_axis(index=name), label_column="label").checksum == expected.checksum
+    backwards = counted.set_index(counted.index[::-1])  # the ids have a column of their own
+    assert load_tables(backwards, links, label_column="label").checksum == expected.checksum
+    without = counted.rename(columns={"id": "node"})
+    assert load_tables(without, links, label_column="label").checksum == expected.checksum

@@ -5,7 +5,7 @@ import scipy.sparse as sp
 import torch
 from torch_geometric.data import Data
 
-from newtonnet.estimator.labels import JUDGED, KNOWN, read
+from newtonnet.estimator.labels import read
 from newtonnet.graphs import from_edges, named_classes
 
 EDGES = [[0, 1, 2], [1, 2, 3]]
@@ -31,6 +31,7 @@ def graph():
         (np.array([3, 5, 7, 3], dtype=np.uint8), [0, 1, 2, 0], [3, 5, 7]),
         (np.ma.array([3, 5, 7, 3], mask=[False, True, False, False]), [0, -1, 1, 0], [3, 7]),
         ([torch.tensor(3), None, np.array(7), 3], [0, -1, 1, 0], [3, 7]),
+        ([3, np.ma.masked, 7, 3], [0, -1, 1, 0], [3, 7]),
     ],
 )
 def test_labels_of_every_kind_become_codes_and_classes(graph, y, labels, classes):
@@ -81,6 +82,7 @@ def test_a_graph_keeps_its_own_labels_and_its_class_names(graph):
     [
         (("1", "2", "10"), [1, 2, 10]),
         (("-3", "0"), [-3, 0]),
+        (("-1", "1"), ["-1", "1"]),  # the number would mean unknown
         (("False", "True"), [False, True]),
         (("10", "2"), ["10", "2"]),  # not in the order of numbers
         (("01", "2"), ["01", "2"]),
@@ -117,23 +119,28 @@ def masked_data(**masks):
 def test_masks_say_which_labels_are_known_and_which_are_judged():
     data = masked_data(train_mask=[0], val_mask=[1], test_mask=[2, 3])
     assert read(data)[0].labels.tolist() == [0, 1, 1, 0]
-    assert read(data, masks=KNOWN)[0].labels.tolist() == [0, 1, -1, -1]
-    assert read(data, masks=JUDGED)[0].labels.tolist() == [-1, -1, 1, 0]
-    assert read(data, data.y, masks=KNOWN)[0].labels.tolist() == [0, 1, 1, 0]
-    assert read(masked_data(train_mask=[0]), masks=KNOWN)[0].labels.tolist() == [0, -1, -1, -1]
-    assert read(masked_data(), masks=KNOWN)[0].labels.tolist() == [0, 1, 1, 0]
+    assert read(data, part="known")[0].labels.tolist() == [0, 1, -1, -1]
+    assert read(data, part="judged")[0].labels.tolist() == [-1, -1, 1, 0]
+    assert read(data, data.y, part="known")[0].labels.tolist() == [0, 1, 1, 0]
+    for given, known, judged in (
+        (masked_data(train_mask=[0]), [0, -1, -1, -1], [-1, 1, 1, 0]),
+        (masked_data(test_mask=[0]), [-1, 1, 1, 0], [0, -1, -1, -1]),
+        (masked_data(), [0, 1, 1, 0], [0, 1, 1, 0]),
+    ):
+        assert read(given, part="known")[0].labels.tolist() == known
+        assert read(given, part="judged")[0].labels.tolist() == judged
 
 
 def test_masks_of_several_splits_or_of_another_kind_are_refused():
     data = masked_data()
     data.train_mask = torch.ones(4, 10, dtype=torch.bool)
     with pytest.raises(ValueError, match=r"train_mask has 10 splits; choose one with data\.train_mask"):
-        read(data, masks=KNOWN)
-    data.train_mask = torch.ones(4, 1, dtype=torch.bool)
-    assert read(data, masks=KNOWN)[0].labels.tolist() == [0, 1, 1, 0]
+        read(data, part="known")
+    data.train_mask = np.ones((4, 1), dtype=np.bool_)
+    assert read(data, part="known")[0].labels.tolist() == [0, 1, 1, 0]
     data.train_mask = torch.tensor([0, 1])
     with pytest.raises(ValueError, match="train_mask must be one truth value for each of 4 nodes, got int64"):
-        read(data, masks=KNOWN)
+        read(data, part="known")
 
 
 def test_all_that_people_have_becomes_a_graph():

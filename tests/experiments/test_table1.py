@@ -111,8 +111,9 @@ def test_newtonnet_is_called_first_only_where_every_method_is_there(store, score
         (9, "abd", "ab", "ab", "d", "holds in part"),
         (9, "ab", "ab", "", "", "not certain"),  # by a lead that may be chance
         (9, "ab", "a", "", "", "not certain"),
+        (9, "abc", "c", "c", "", "not certain"),  # a lead where the paper has none speaks for nothing
         (9, "ab", "a", "", "b", "does not hold"),
-        (9, "ab", "", "", "", "does not hold"),
+        (9, "ab", "", "", "", "not certain"),
         (9, "", "", "", "a", "does not hold"),
         (9, "", "", "", "", "not certain"),
     ],

@@ -37,7 +37,7 @@ def read_head(path: Path, text_encoding: str) -> Head:
     try:
         "a".encode(text_encoding)  # not hex, zip and the like: codecs, but of no text
         decoder = codecs.getincrementaldecoder(text_encoding)()
-    except LookupError as reason:
+    except (LookupError, UnicodeError) as reason:
         raise ValueError(f"unknown text encoding {text_encoding!r}; try utf-8 or latin-1") from reason
     if not codecs.lookup(text_encoding).name.startswith(("utf-16", "utf-32")):
         marked = next((name for mark, name in _MARKS if start.startswith(mark)), None)

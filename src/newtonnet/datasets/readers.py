@@ -137,12 +137,16 @@ def _without_rows(names: Sequence[str]) -> pa.Table:
 
 
 def _from_pandas(frame: Any, what: str) -> pa.Table:
-    """The columns, behind what the index names: ids of nodes, or ends of edges."""
-    wanted = [name for name in frame.index.names if name is not None and name not in frame.columns]
+    """The columns, and what the index names: ids in front of nodes that have none, ends and weights behind edges."""
+    names = [name for name in frame.index.names if isinstance(name, str) and name not in frame.columns]
     if what == "edges":
-        wanted = [name for name in wanted if str(name).casefold() in ("source", "target", "weight")]
+        ends = [name for name in names if name.casefold() in ("source", "target", "weight")]
+        frame = frame.assign(**{name: frame.index.get_level_values(name) for name in ends})
+    elif len(names) == frame.index.nlevels == 1 and find_usual("id", [*map(str, frame.columns)]) is None:
+        # Rows that are merely counted are no ids, whatever their index is called.
+        frame = frame if type(frame.index).__name__ == "RangeIndex" else frame.reset_index()
     try:
-        return pa.Table.from_pandas(frame.reset_index(level=wanted) if wanted else frame, preserve_index=False)
+        return pa.Table.from_pandas(frame, preserve_index=False)
     except pa.ArrowException as reason:  # a column of several types
         raise ValueError(f"the {what} cannot be read: {_one_line(reason)}") from reason
 

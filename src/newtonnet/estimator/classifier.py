@@ -20,7 +20,7 @@ from .ensemble import ensemble_of
 from .feature_names import check_names, feature_names
 from .filter_first import train_filter_first
 from .folds import fold_count, make_folds
-from .labels import JUDGED, KNOWN, read
+from .labels import read
 from .learned import curves, learned_filter
 from .members import Loop
 from .parameters import check_parameters
@@ -135,14 +135,15 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_parameters(self.get_params())
         clock = start_clock(self.time_budget, stop)
-        whole, classes = read(graph, y, masks=KNOWN)
+        whole, classes = read(graph, y, part="known")
         check_trainable(whole)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         listed = self._candidates(whole)
-        count = fold_count(whole) if self.folds is None else self.folds
+        count = fold_count(whole) if self.folds is None else int(self.folds)
         folds = make_folds(whole, count, seed=seed, every_class=self.metric == "roc_auc")
-        loop = Loop(seed, self.threads, self.max_memory, str(self.device))
-        with torch.enable_grad():
+        threads = None if self.threads is None else int(self.threads)
+        loop = Loop(seed, threads, self.max_memory, str(self.device))
+        with torch.inference_mode(False), torch.enable_grad():
             if self.regime == "precomputed":
                 setting = listed[0].setting
                 tuned = train_filter_first(whole, setting, folds, loop, store=self.store, clock=clock, tell=progress)
@@ -181,10 +182,10 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Accuracy (or ROC-AUC, as ``metric`` says) over the nodes whose label is known in ``y``.
 
         Put -1 for the nodes that were trained on; otherwise they count too. Without ``y`` the graph's own labels count,
-        of PyTorch Geometric's data with masks those of ``test_mask`` only.
+        of PyTorch Geometric's data with masks those of ``test_mask`` only, or of nodes that ``fit`` does not know.
         """
         check_is_fitted(self)
-        whole, theirs = read(graph, y, masks=JUDGED)
+        whole, theirs = read(graph, y, part="judged")
         check_names(getattr(self, "feature_names_in_", None), graph)
         known = whole.labelled
         if len(known) == 0:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 from newtonnet.nn import find_model
@@ -28,8 +28,7 @@ def check_parameters(given: Mapping[str, Any]) -> None:
         raise ValueError(f"time_budget must be seconds above 0, or None for no limit, got {budget!r}")
     for name, least in _LEAST.items():
         value = given[name]
-        whole = isinstance(value, Integral) and not isinstance(value, bool)
-        if value is not None and not (whole and value >= least):
+        if value is not None and not (isinstance(value, Real) and float(value).is_integer() and value >= least):
             raise ValueError(f"{name} must be a whole number of at least {least}, or None, got {value!r}")
     settings = given["settings"]
     if settings is not None and not isinstance(settings, Mapping):

@@ -189,14 +189,13 @@ class Standing:
     compared: int
 
     def verdict(self, led: Collection[str]) -> str:
-        """On the statement that NewtonNet is first on these graphs, by more than chance."""
+        """On the statement that NewtonNet is first on these graphs: what may be chance speaks neither way."""
         if not self.compared:
             return OPEN
-        if self.whole and set(led) <= set(self.clear) and not self.behind:
-            return HOLDS
-        if self.clear:
-            return PARTLY
-        return FAILS if self.behind or (self.whole and not self.first) else UNSURE
+        clear = set(led) & set(self.clear)
+        if clear:
+            return HOLDS if clear == set(led) and not self.behind else PARTLY
+        return FAILS if self.behind else UNSURE
 
     def __str__(self) -> str:
         """One line for people."""

@@ -29,13 +29,15 @@ def code_labels(y: ArrayLike | Sequence[Any], nodes: int) -> tuple[NDArray[np.in
 def named_classes(names: Sequence[str]) -> NDArray[Any]:
     """Classes by their names, as numbers or truth values where the names are those of sorted ones.
 
+    A class -1 stays a text, since the number would mean unknown.
+
     >>> named_classes(("1", "2", "10")), named_classes(("False", "True")), named_classes(("01", "2"))
     (array([ 1,  2, 10]), array([False,  True]), array(['01', '2'], dtype='<U2'))
     """
     if tuple(names) == ("False", "True"):
         return np.array([False, True])
     numbers = [int(name) for name in names if name.removeprefix("-").isdecimal() and len(name) < 16]
-    if numbers == sorted(numbers) and [str(number) for number in numbers] == list(names):
+    if -1 not in numbers and numbers == sorted(numbers) and [str(number) for number in numbers] == list(names):
         return np.array(numbers, dtype=np.int64)
     return np.array(names)
 
@@ -68,7 +70,9 @@ def _known(y: ArrayLike | Sequence[Any], nodes: int) -> tuple[NDArray[np.bool_],
 
 
 def _plain(value: Any) -> Any:
-    """What a tensor or an array of one number holds; everything else as it is."""
+    """What a tensor or an array of one number holds, nothing where it is masked; everything else as it is."""
+    if value is np.ma.masked:
+        return None
     return value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
 
 

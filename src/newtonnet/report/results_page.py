@@ -13,7 +13,7 @@ COMMAND = "newtonnet reproduce all --no-run --out docs"
 
 READING = (
     "How to read it: intervals and tests are over the splits of one search with one seed. They do not hold the chance "
-    "of the search itself, nor that of rounding, which on chameleon moves one setting's mean by up to half a point "
+    "of the search itself, nor that of rounding, which on chameleon moves one setting's mean by up to 0.6 points "
     "from one population to another ([search.md](search.md)). They are by the t distribution and may reach beyond "
     "100. Where several settings validate alike, the earliest is taken."
 )
