@@ -38,8 +38,8 @@ def read(graph: Any, y: ArrayLike | None = None, *, part: Part | None = None) ->
 def _masked(data: Any, part: Part, nodes: int) -> NDArray[np.bool_] | None:
     """Nodes of this part by the data's masks; None for data without masks.
 
-    What validates may be learned from: an estimator holds back labels by itself. Where the masks of one part are missing
-    it has all nodes that are not of the other.
+    What validates may be learned from: an estimator holds back labels by itself. Where one part has no masks it has all
+    nodes that are not of the other.
     """
     found = {name: _mask(data, name, nodes) for name in ("train_mask", "val_mask", "test_mask")}
     known = [mask for name, mask in found.items() if mask is not None and name != "test_mask"]

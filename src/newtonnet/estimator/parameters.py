@@ -28,7 +28,7 @@ def check_parameters(given: Mapping[str, Any]) -> None:
         raise ValueError(f"time_budget must be seconds above 0, or None for no limit, got {budget!r}")
     for name, least in _LEAST.items():
         value = given[name]
-        if value is not None and not (isinstance(value, Real) and float(value).is_integer() and value >= least):
+        if value is not None and not (isinstance(value, Real) and float(value).is_integer() and float(value) >= least):
             raise ValueError(f"{name} must be a whole number of at least {least}, or None, got {value!r}")
     settings = given["settings"]
     if settings is not None and not isinstance(settings, Mapping):
