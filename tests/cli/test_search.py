@@ -76,6 +76,15 @@ def test_a_plan_tells_the_hours_and_keeps_nothing(capsys, tmp_path):
     assert not (tmp_path / "results").exists()
 
 
+def test_a_plan_counts_only_what_is_left_to_try(capsys, tmp_path):
+    assert run(app, ["search", "digits", "--model", "mlp", "--trials", "3", *FAST]) == 0
+    capsys.readouterr()
+    assert run(app, ["search", "digits", "--model", "mlp", "--trials", "5", "--plan", *FAST]) == 0
+    assert "2 settings left" in capsys.readouterr().out
+    assert run(app, ["search", "digits", "--model", "mlp", "--trials", "3", "--plan", *FAST]) == 0
+    assert "nothing left to try" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

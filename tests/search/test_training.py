@@ -1,5 +1,6 @@
 """The search with real training: short runs on an embedded graph."""
 
+import itertools
 import multiprocessing
 import random
 import signal
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,9 +26,10 @@ from newtonnet.search import (
     store_path,
     sweep,
 )
+from newtonnet.search import plan as plan_module
 from newtonnet.search.study import load_data
 from newtonnet.search.task import Task, group, run_task
-from newtonnet.training import fit
+from newtonnet.training import fit, part_sizes
 
 DATASET = "digits"
 SPACE = {"learning_rate": (0.05, 0.01, 0.005), "weight_decay": (0.0, 5e-4), "dropout": (0.3, 0.5)}
@@ -154,6 +157,14 @@ def test_a_plan_measures_an_epoch(study):
     assert 0 < plan.epoch < 5
     assert plan.longest == pytest.approx(4 * plan.epoch)
     assert plan.likely == pytest.approx(4 * plan.epoch)  # twice the patience, but no more than there are
+
+
+def test_a_plan_counts_every_part_of_a_population(study, monkeypatch):
+    ticks = itertools.count()
+    monkeypatch.setattr(plan_module, "time", SimpleNamespace(monotonic=lambda: float(next(ticks))))
+    assert measure(study).epoch == 1
+    monkeypatch.setattr(part_sizes, "CACHED", 1)  # every split's member becomes a part of its own
+    assert measure(make_study(DATASET, "gcn", **LOOP)).epoch == study.splits
 
 
 def test_a_study_takes_the_graphs_metric_and_fixed_fields_leave_the_space():

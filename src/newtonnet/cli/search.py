@@ -17,6 +17,8 @@ from newtonnet.search import (
     measure,
     open_batch,
     open_store,
+    read_trials,
+    store_path,
     summarise_study,
     sweep_all,
     write_best,
@@ -94,7 +96,8 @@ def search(
         for name in _models(model)
     ]
     if plan:
-        _print_plan(studies, trials=trials, workers=place.count, data_root=data_root, json=json)
+        left = {study.key: _count_left(results, study, trials) for study in studies}
+        _print_plan(studies, left, workers=place.count, data_root=data_root, json=json)
         return
     with ExitStack() as stack:
         executor = stack.enter_context(open_place(place, data_root=data_root))
@@ -134,38 +137,42 @@ def _models(names: list[str] | None) -> list[str]:
     return list(dict.fromkeys(models))
 
 
-def _print_plan(studies: list[Study], *, trials: int, workers: int, data_root: Path | None, json: bool) -> None:
-    rows = []
+def _count_left(results: Path, study: Study, trials: int) -> int:
+    """Settings that are still to be tried; none where the space has no others."""
+    have = [trial for trial in read_trials(store_path(results, study)) if trial.study == study.key]
+    return max(trials - len(have), 0) if open_batch(study, have, trials) else 0
+
+
+def _print_plan(
+    studies: list[Study], left: dict[str, int], *, workers: int, data_root: Path | None, json: bool
+) -> None:
+    """What an epoch of every cell takes, and the hours for the settings that are left of it."""
+    cells = []
     for study in studies:
-        with talk.status(f"measuring {study.name} on {study.dataset}"):
-            rows.append(measure(study, data_root=data_root))
-    hours = {
-        "likely": sum(row.likely for row in rows) * trials / workers / 3600,
-        "longest": sum(row.longest for row in rows) * trials / workers / 3600,
-    }
+        cell: dict[str, Any] = {"dataset": study.dataset, "model": study.name, "trials": left[study.key]}
+        if left[study.key]:
+            with talk.status(f"measuring {study.name} on {study.dataset}"):
+                plan = measure(study, data_root=data_root)
+            share = left[study.key] / workers / 3600
+            cell |= {"epoch_seconds": plan.epoch}
+            cell |= {"likely_hours": plan.likely * share, "longest_hours": plan.longest * share}
+        cells.append(cell)
+    trials = sum(left.values())
+    likely, longest = (sum(cell.get(name, 0.0) for cell in cells) for name in ("likely_hours", "longest_hours"))
     if json:
-        cells = [
-            {
-                "dataset": row.study.dataset,
-                "model": row.study.name,
-                "epoch_seconds": row.epoch,
-                "likely_hours": row.likely * trials / workers / 3600,
-                "longest_hours": row.longest * trials / workers / 3600,
-            }
-            for row in rows
-        ]
-        print_json({"cells": cells, "trials": trials, "workers": workers, **hours})
+        print_json({"cells": cells, "trials": trials, "workers": workers, "likely": likely, "longest": longest})
         return
-    for row in rows:
-        share = trials / workers / 3600
-        cell = f"{row.study.name} on {row.study.dataset}, {row.study.splits} splits"
-        print(
-            f"{cell}: {1000 * row.epoch:.1f} ms an epoch, "
-            f"{row.likely * share:.2f} h likely, {row.longest * share:.2f} h at most"
-        )
+    for study, cell in zip(studies, cells, strict=True):
+        told = "nothing left to try"
+        if cell["trials"]:
+            told = (
+                f"{cell['trials']} settings left, {1000 * cell['epoch_seconds']:.1f} ms an epoch, "
+                f"{cell['likely_hours']:.2f} h likely, {cell['longest_hours']:.2f} h at most"
+            )
+        print(f"{study.name} on {study.dataset}, {study.splits} splits: {told}")
     print(
-        f"{len(rows) * trials} trials on {workers} workers: "
-        f"{hours['likely']:.2f} h likely (training twice the patience), {hours['longest']:.2f} h at most"
+        f"{trials} trials on {workers} workers: "
+        f"{likely:.2f} h likely (training twice the patience), {longest:.2f} h at most"
     )
 
 

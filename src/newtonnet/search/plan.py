@@ -50,5 +50,6 @@ def measure(study: Study, *, data_root: str | Path | None = None) -> Plan:
             ticks.append(time.monotonic())
 
         run_task(Task(short, (proposal,)), graph, splits, progress=tick)
-        seconds.append((ticks[-1] - ticks[0]) / max(len(ticks) - 1, 1))
+        parts = len(ticks) / short.max_epochs  # of the population, which train one after another and tick each
+        seconds.append(parts * (ticks[-1] - ticks[0]) / max(len(ticks) - 1, 1))
     return Plan(study, sum(seconds) / len(seconds))
