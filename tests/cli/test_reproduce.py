@@ -111,9 +111,8 @@ def test_missing_cells_are_planned_then_searched_and_the_table_is_stored(capsys,
     # One cell of a small embedded graph in place of a hundred.
     monkeypatch.setattr(table1, "NAMES", {"mlp": "MLP"})
     monkeypatch.setattr(table1, "DATASETS", ("digits",))
-    cells = [Cell("digits", "mlp", 2)]
+    cells = [Cell("digits", "mlp", 2, patience=1)]
     monkeypatch.setattr("newtonnet.cli.claim_work.wanted_cells", lambda *_: cells)
-    monkeypatch.setattr(Cell, "make", lambda cell: _short_study(cell))
     assert run(app, ["reproduce", "table1", "--workers", "1"]) == 0
     captured = capsys.readouterr()
     assert "mlp on digits: 2 of 2 settings to try" in captured.err
@@ -125,7 +124,56 @@ def test_missing_cells_are_planned_then_searched_and_the_table_is_stored(capsys,
     assert (tmp_path / "results/search/digits/mlp.jsonl").read_bytes() == stored
 
 
-def _short_study(cell):
-    from newtonnet.search import make_study
+@pytest.mark.filterwarnings("default")
+def test_trials_of_another_search_are_neither_shown_nor_taken_for_work_done(capsys, tmp_path, monkeypatch):
+    from newtonnet.experiments import table1
+    from newtonnet.experiments.cells import Cell
 
-    return make_study(cell.dataset, cell.model, splits=2, max_epochs=2)
+    monkeypatch.setattr(table1, "NAMES", {"mlp": "MLP"})
+    monkeypatch.setattr(table1, "DATASETS", ("digits",))
+    monkeypatch.setattr("newtonnet.cli.claim_work.wanted_cells", lambda *_: [Cell("digits", "mlp", 2)])
+    assert run(app, ["search", "digits", "--model", "mlp", "--trials", "2", "--splits", "2", "--max-epochs", "2"]) == 0
+    capsys.readouterr()
+    assert run(app, ["reproduce", "table1", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out) == {}
+    assert "mlp.jsonl is left aside: splits 2 instead of 10, max_epochs 2 instead of 2000" in captured.err
+    assert run(app, ["reproduce", "table1", "--workers", "1"]) == 2
+    assert "holds another study (splits 2, here 10; max_epochs 2, here 2000" in capsys.readouterr().err
+
+
+def test_graphs_are_checked_and_picked_where_nothing_is_trained(capsys):
+    assert run(app, ["reproduce", "table1", "--json", "--datasets", "nonsense"]) == 2
+    assert "'nonsense' is none of the graphs here" in capsys.readouterr().err
+
+
+def test_only_the_page_beside_the_folder_of_pages_is_filled(capsys, tmp_path):
+    page = "<!-- results interpolation -->\nold\n<!-- end -->\n"
+    (tmp_path / "README.md").write_text(page)
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there/README.md").write_text(page)
+    assert run(app, ["reproduce", "theory", "--for", "1s"]) == 0
+    assert run(app, ["reproduce", "all", "--out", "there/docs"]) == 0
+    assert (tmp_path / "README.md").read_text() == page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["all", "--datasets", "cora"], "all shows what is stored"),
+        (["all", "--for", "soon"], "all shows what is stored"),
+        (["table1", "--json", "--datasets", ""], "'' is none of the graphs here"),
+        (["tabel1"], "theory, untouched, weak-supervision, all"),
+    ],
+)
+def test_what_would_be_ignored_is_refused(capsys, arguments, message):
+    assert run(app, ["reproduce", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "{", '{"rivals": {}}'])
+def test_figures_of_no_benchmark_are_named(capsys, tmp_path, text):
+    (tmp_path / "results/bench").mkdir(parents=True)
+    (tmp_path / "results/bench/full.json").write_text(text)
+    assert run(app, ["reproduce", "cost"]) == 2
+    assert "full.json" in capsys.readouterr().err

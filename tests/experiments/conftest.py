@@ -18,9 +18,20 @@ def store(tmp_path):
     """Write a study with trials of the given (validation, test) scores; returns the folder of results."""
 
     def write(
-        dataset, model, scores, *, settings=None, label="", protocol="random", fixed=None, source="proposed", **columns
+        dataset,
+        model,
+        scores,
+        *,
+        settings=None,
+        label="",
+        protocol="random",
+        fixed=None,
+        source="proposed",
+        study=None,
+        numbers=None,
+        **columns,
     ):
-        study = Study(
+        study = study or Study(
             dataset,
             "sum",
             model,
@@ -51,7 +62,7 @@ def store(tmp_path):
                 records=tuple(f"{number}-{split}" for split in range(len(test))),
                 seconds=36.0,
             )
-            for number, (validation, test) in enumerate(scores)
+            for number, (validation, test) in zip(numbers or range(len(scores)), scores, strict=True)
         ]
         with open_store(tmp_path / "results", study) as opened:
             opened.append(trials)

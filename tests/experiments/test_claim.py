@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -35,6 +36,14 @@ def test_work_that_is_stored_is_never_done_again(tmp_path):
     assert run(claim, Request("quick", {"nodes": [3, 4]}), tmp_path) == 0
     assert calls == [1, 2, 3, 4]
     assert [line["square"] for line in load_lines(claim, tmp_path)] == [1, 4, 9, 16]
+
+
+def test_a_second_process_does_not_do_the_same_work_beside_the_first(tmp_path):
+    claim = squares([])
+    second = replace(claim, units=lambda _: [Unit({"x": 1}, lambda: run(claim, Request(), tmp_path))])
+    with pytest.raises(ValueError, match="another process is at work on squares"):
+        run(second, Request(), tmp_path)
+    assert run(claim, Request(), tmp_path) == 0  # the lock went with the error
 
 
 def test_a_line_that_was_cut_off_is_done_again_and_leaves_no_trace(tmp_path):

@@ -1,3 +1,5 @@
+from collections import Counter
+
 import numpy as np
 import pytest
 import torch
@@ -219,3 +221,18 @@ def test_profiles_ask_for_the_papers_work():
     paper = FREQUENCY.units(Request("paper", {"nodes": 3000}))
     assert len(paper) == 105
     assert paper[0].key == {"homophily": 0.0, "mask": 0, "nodes": 3000, "features": 3000, "epochs": 1200}
+
+
+def test_scores_without_any_trend_support_nothing(rng):
+    verdicts = Counter()
+    for _ in range(20):
+        noise = [line(round(0.05 * i, 2), 0, rng.random(216).tolist()) for i in range(21)]
+        verdicts += Counter(finding.verdict for finding in FREQUENCY.summarise(noise).findings)
+    assert verdicts["holds"] <= 4  # of 80, by chance
+
+
+def test_a_further_mask_waits_until_every_homophily_has_it(rng):
+    lines = [line(h, 0, hand_made(h, rng)) for h in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)]
+    before = FREQUENCY.summarise(lines)
+    after = FREQUENCY.summarise([*lines, line(0.0, 1, hand_made(0.0, rng))])
+    assert after.tables[0].rows == before.tables[0].rows

@@ -5,15 +5,18 @@ import pytest
 from newtonnet.cli.app import app, run
 from newtonnet.experiments.ablation import ABLATION, WITHOUT
 from newtonnet.experiments.adjacency_branch import ADJACENCY_BRANCH
+from newtonnet.experiments.cells import Cell, missing, sweep_cells
 from newtonnet.experiments.claim import Request, load_lines, wanted_cells
 from newtonnet.experiments.claims import CLAIMS
 from newtonnet.experiments.cost import COST
 from newtonnet.experiments.filters import FILTERS
 from newtonnet.experiments.learned_homophily import LEARNED_HOMOPHILY
 from newtonnet.experiments.results import append_line
+from newtonnet.experiments.scores import equal_searches
 from newtonnet.experiments.sensitivity import DEGREES, POINTS, SENSITIVITY, STRENGTHS
+from newtonnet.experiments.stored import read_stored
 from newtonnet.experiments.weak_supervision import METHODS, PLAIN, WEAK_SUPERVISION
-from newtonnet.search import make_study, propose
+from newtonnet.search import make_study, open_store, propose
 from newtonnet.training import FREQUENCIES
 
 SEARCHED = [name for name, claim in CLAIMS.items() if claim.cells is not None]
@@ -55,13 +58,13 @@ def test_ablation_compares_equally_many_trials_and_finds_a_clear_gain(store, sco
     assert more.verdict == "holds"
 
 
-def test_trials_without_gammas_are_none_of_the_arm_with_regularisation(store, scores, tmp_path):
+def test_trials_without_gammas_belong_to_the_arm_without_regularisation(store, scores, tmp_path):
     settings = [{"gammas": [0, 0, 0]}, {"gammas": [1, 0, 0]}, {}]
     trials = [(0.9, scores(0.9)), (0.7, scores(0.7)), (0.6, scores(0.6))]
     store("cora", "newtonnet", trials, settings=settings)
     store("cora", "newtonnet", [(0.8, scores(0.8))] * 3, label=WITHOUT, settings=[{}] * 3)
     (row,) = shown(ABLATION, tmp_path / "results").tables[0].rows
-    assert row[1:3] == ("70.00 ± 1.00", "80.00 ± 1.00")
+    assert row[1:3] == ("70.00 ± 1.00", "90.00 ± 1.00")
     assert row[-2:] == ("1, 0, 0", 2)
 
 
@@ -81,15 +84,17 @@ def test_the_arm_without_regularisation_varies_everything_but_the_gammas(tmp_pat
 
 
 def test_the_branch_is_compared_with_newtonnet_and_linkx_after_as_many_settings(store, scores, tmp_path):
-    results = store("chameleon", "newtonnet", [(0.8, scores(0.7)), (0.9, scores(0.9))])
-    store("chameleon", "newtonnet", [(0.8, scores(0.75))], label="branch", fixed={"branch": 64})
+    space = {"dropout": tuple(range(100))}
+    results = store("chameleon", "newtonnet", [*[(0.8, scores(0.7))] * 4, (0.9, scores(0.9))], space=space)
+    branch = {"label": "branch", "fixed": {"branch": 64}, "space": space}
+    store("chameleon", "newtonnet", [(0.8, scores(0.75))] * 4, **branch)
     assert shown(ADJACENCY_BRANCH, results).findings[0].verdict == "not measured yet"
-    store("chameleon", "linkx", [(0.8, tuple(reversed(scores(0.75))))])
+    store("chameleon", "linkx", [(0.8, tuple(reversed(scores(0.75))))] * 4, space=space)
     report = shown(ADJACENCY_BRANCH, results)
     (row,) = report.tables[0].rows
     assert row[1::2][:3] == ("70.00 ± 1.00", "75.00 ± 1.00", "75.00 ± 1.00")
     assert row[-4] == "+5.00 [+5.00, +5.00]"
-    assert row[-1] == 1
+    assert row[-1] == 4
     assert [finding.verdict for finding in report.findings] == ["holds", "not certain"]
     assert "duplicate" in report.tables[0].notes[1]
 
@@ -179,12 +184,15 @@ def test_filters_are_averaged_and_their_bands_weighed(store, scores, tmp_path):
 
 def test_learned_homophily_stands_beside_the_true_one(store, scores, tmp_path):
     store("cora", "newtonnet", [(0.5, scores(0.9))], homophily=(0.82,) * 5 + (0.84,) * 5)
-    store("texas", "newtonnet", [(0.5, scores(0.9))], homophily=(0.3,) * 10)
-    for name, true in (("cora", 0.81), ("texas", 0.06)):
-        append_line(tmp_path / "results/homophily/lines.jsonl", {"key": {"dataset": name}, "version": 1, "true": true})
+    store("texas", "newtonnet", [(0.5, scores(0.9))], homophily=(0.1,) * 7 + (0.3,) * 3)
+    for name, true, classes in (("cora", 0.81, 7), ("texas", 0.06, 5)):
+        measured = {"key": {"dataset": name}, "version": 1, "true": true, "classes": classes}
+        append_line(tmp_path / "results/homophily/lines.jsonl", measured)
     report = shown(LEARNED_HOMOPHILY, tmp_path / "results")
-    assert report.tables[0].rows[0][:5] == ("cora", "0.830 ± 0.010", 0.81, 0.83, 0.81)
+    assert report.tables[0].rows[0][:6] == ("cora", "0.830 ± 0.010", 0.81, "10 of 10", 0.83, 0.81)
     assert report.findings[0].ours == "on 1 of 2 graphs; not on texas"
+    assert report.findings[1].ours == "on 1 of 2 graphs; splits on the other side: 3 on texas"
+    assert report.findings[1].verdict == "holds in part"
 
 
 def test_sensitivity_sees_that_chebyshev_points_remove_the_decline(store, scores, tmp_path):
@@ -275,3 +283,66 @@ def test_cost_puts_published_ratios_beside_ours(tmp_path):
     report = shown(COST, tmp_path)
     assert report.data["profile"] == "full"
     assert [finding.verdict for finding in report.findings] == ["holds", "does not hold"]  # 1.05 is within the noise
+
+
+def test_a_grid_that_was_begun_goes_on_around_its_own_setting(store, scores, tmp_path):
+    request = Request("paper", {"datasets": ["citeseer"]})
+    results = store("citeseer", "newtonnet", [(0.8, scores(0.8))], settings=[{"dropout": 0.1}])
+    begun = wanted_cells(SENSITIVITY, request, results)[0]
+    store("citeseer", "newtonnet", [(0.8, scores(0.8))] * 2, study=begun.bare("sum"))
+    store_of_a_longer_search(store, scores, results, "citeseer", {"dropout": 0.7})
+    again = wanted_cells(SENSITIVITY, request, results)
+    assert [cell.fixed["dropout"] for cell in again] == [0.1, 0.7, 0.7]
+    assert missing(again[:1], results) == [(again[0], 4)]
+    (line,) = load_lines(SENSITIVITY, results)
+    assert not line["current"]
+
+
+def test_a_method_that_was_begun_keeps_its_setting_at_every_ratio(store, scores, tmp_path):
+    request = Request("paper", {"datasets": ["chameleon"]})
+    results = store("chameleon", "gcn", [(0.8, scores(0.8))], settings=[{"dropout": 0.1}])
+    begun = next(cell for cell in wanted_cells(WEAK_SUPERVISION, request, results) if cell.model == "gcn")
+    store("chameleon", "gcn", [(0.8, scores(0.8))], study=begun.bare("sum"))
+    store_of_a_longer_search(store, scores, results, "chameleon", {"dropout": 0.7}, model="gcn")
+    again = [cell for cell in wanted_cells(WEAK_SUPERVISION, request, results) if cell.model == "gcn"]
+    assert [cell.fixed for cell in again] == [{"dropout": 0.1}] * 6
+    assert [cell.protocol for cell, _ in missing(again, results)] == [f"weak-0.{tenth}" for tenth in range(2, 7)]
+
+
+def store_of_a_longer_search(store, scores, results, dataset, setting, model="newtonnet"):
+    (results / f"search/{dataset}/{model}.jsonl").unlink()
+    store(dataset, model, [(0.8, scores(0.8)), (0.9, scores(0.9))], settings=[{}, setting])
+
+
+def test_a_cell_that_another_process_has_is_left_to_it(store, scores, tmp_path, monkeypatch):
+    one, two = Cell("digits", "mlp", 1, patience=1), Cell("digits", "gcn", 1, patience=1)
+    with open_store(tmp_path, one.make()), pytest.warns(UserWarning, match="searching mlp on digits .*left out here"):
+        found = list(sweep_cells([one, two], tmp_path))
+    assert [cell.model for cell, _ in found] == ["gcn"]
+    assert missing([one, two], tmp_path) == [(one, 1)]
+
+
+def test_a_search_with_a_gap_counts_up_to_it(store, scores, tmp_path):
+    space = {"dropout": tuple(range(100))}
+    results = store("cora", "gcn", [(0.9, scores(0.9))] * 7, space=space, numbers=(0, 1, 2, 3, 4, 6, 7))
+    stored = read_stored(results, "cora", "gcn")
+    assert stored.length == 5
+    assert [trial.number for trial in stored.first(7).trials] == [0, 1, 2, 3, 4, 6]
+    begun = read_stored(store("cora", "mlp", [(0.9, scores(0.9))] * 3, space=space), "cora", "mlp")
+    assert equal_searches(stored, begun) is None
+    (cut, whole) = equal_searches(stored, stored.first(4))
+    assert len(cut.trials) == len(whole.trials) == 4
+
+
+def test_gammas_matter_more_on_one_graph_only_beyond_chance(store, scores, tmp_path):
+    def grids(graph, move):
+        for gamma in ("gamma1", "gamma2", "gamma3"):
+            settings = [{gamma: strength} for strength in STRENGTHS]
+            trials = [(0.5 + i / 100, scores(0.6 + move * i / 5, step=0.02)) for i in range(6)]
+            store(graph, "newtonnet", trials, settings=settings, label=f"vary-{gamma}", space={gamma: STRENGTHS})
+
+    grids("citeseer", 0.0)
+    grids("chameleon", 0.1)
+    finding = shown(SENSITIVITY, tmp_path / "results").findings[-1]
+    assert "chameleon: +10.00 [+10.00, +10.00]" in finding.ours
+    assert finding.verdict == "holds"

@@ -5,11 +5,12 @@ import pytest
 
 from newtonnet.cli.app import app, run
 from newtonnet.experiments.beyond import BEYOND
-from newtonnet.experiments.cells import Cell, chosen_setting, missing, plan, read_stored
+from newtonnet.experiments.cells import Cell, missing, plan
 from newtonnet.experiments.claim import Request, load_lines, wanted_cells
 from newtonnet.experiments.score_tables import Standing
 from newtonnet.experiments.scores import NAMES, score, split_ratio
 from newtonnet.experiments.statistics import Estimate
+from newtonnet.experiments.stored import chosen_setting, read_stored
 from newtonnet.experiments.table1 import TABLE1, falls_short
 
 T9 = 2.2621571627409915
@@ -70,14 +71,14 @@ LARGE = {"dropout": tuple(range(100))}
 
 @pytest.mark.parametrize(
     ("space", "difference", "shown"),
-    [(LARGE, "+5.00 [+5.00, +5.00]", "75.00 ± 1.0 (54.21) ²"), ({}, "+15.00 [+15.00, +15.00]", "75.00 ± 1.0 (54.21)")],
+    [(LARGE, "+5.00 [+5.00, +5.00]", "75.00 ± 1.0 (54.21) ⁴"), ({}, "+15.00 [+15.00, +15.00]", "75.00 ± 1.0 (54.21)")],
 )
 def test_pairs_are_compared_after_as_many_settings_unless_there_are_no_more(
     store, scores, tmp_path, space, difference, shown
 ):
-    ours = [(0.8, scores(0.7)), (0.85, scores(0.8)), (0.9, scores(0.9))]
+    ours = [(0.8, scores(0.7)), (0.85, scores(0.8)), (0.7, scores(0.6)), (0.7, scores(0.6)), (0.9, scores(0.9))]
     store("texas", "newtonnet", ours, space=LARGE)
-    store("texas", "gcn", [(0.6, scores(0.75)), (0.5, scores(0.99))], space=space)
+    store("texas", "gcn", [(0.6, scores(0.75)), *[(0.5, scores(0.99))] * 3], space=space)
     report = TABLE1.summarise(load_lines(TABLE1, tmp_path / "results"))
     row = {row[0]: row for row in next(table for table in report.tables if table.title == "texas").rows}
     assert row["GCN"][6] == difference
@@ -180,7 +181,7 @@ def test_falling_short_is_below_half_a_standard_deviation_under_the_papers_mean(
 
 
 def test_the_plan_names_what_is_missing_and_how_long_it_takes(store, scores, tmp_path):
-    results = store("cora", "mlp", [(0.9, scores(0.9))] * 4)
+    results = store("cora", "mlp", [(0.9, scores(0.9))] * 4, study=Cell("cora", "mlp", 40).bare("sum"))
     cells = [Cell("cora", "mlp", 40), Cell("cora", "gcn", 4), Cell("cora", "mlp", 3)]
     assert [(cell.model, count) for cell, count in missing(cells, results)] == [("mlp", 32), ("gcn", 4)]
     lines = plan(cells, results)

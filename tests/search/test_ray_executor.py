@@ -167,8 +167,8 @@ def _at_work(node):
 def test_a_graph_is_placed_once_for_all_studies_of_it(study, cluster, executor, placed, tmp_path):
     other = replace(study, label="other")
     with on_ray() as fresh, open_store(tmp_path, study) as one, open_store(tmp_path, other) as two:
-        list(sweep_all([(study, one), (other, two)], trials=2, executor=fresh))
-        list(sweep_all([(study, one), (other, two)], trials=4, executor=fresh))
+        list(sweep_all([(study, one, 2), (other, two, 2)], executor=fresh))
+        list(sweep_all([(study, one, 4), (other, two, 4)], executor=fresh))
     assert len(placed) == 1
 
 

@@ -64,13 +64,31 @@ def test_two_holders_of_one_study_are_refused(study, tmp_path):
         pass
 
 
-def test_a_study_that_was_opened_and_never_begun_makes_room_for_another(study, tmp_path):
+def test_a_study_that_was_opened_and_never_begun_leaves_no_file(study, tmp_path):
+    with open_store(tmp_path, study):
+        pass
+    assert not store_path(tmp_path, study).exists()
+
+
+def test_the_first_line_alone_makes_room_for_another_study(study, filled, tmp_path, pretend):
+    filled.write_bytes(filled.read_bytes().split(b"\n")[0] + b"\n")
     other = replace(study, splits=5)
-    for one in (study, other):
-        with open_store(tmp_path, one):
-            pass
-    assert read_study(store_path(tmp_path, study))["splits"] == 5
-    assert len(store_path(tmp_path, study).read_text().splitlines()) == 1
+    with open_store(tmp_path, other) as store:
+        store.append(pretend(Task(other, tuple(propose(other, [], 0)[:1]))))
+    assert read_study(filled)["splits"] == 5
+    assert len(filled.read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize("line", ['{"a": 1}', "[]", "no json", '{"key": "k", "study": 3}'])
+def test_a_file_that_holds_no_study_is_refused_and_kept(study, tmp_path, line):
+    path = store_path(tmp_path, study)
+    path.parent.mkdir(parents=True)
+    path.write_text(line + "\n")
+    with pytest.raises(ValueError, match=r"mlp.jsonl, line 1: .*; mend it or move the file away"):
+        read_trials(path)
+    with pytest.raises(ValueError, match=r"mlp.jsonl, line 1: "), open_store(tmp_path, study):
+        pass
+    assert path.read_text() == line + "\n"
 
 
 def test_another_study_in_the_same_file_is_refused_with_the_difference(study, filled, tmp_path):
@@ -88,3 +106,11 @@ def test_a_trial_is_one_short_line_and_other_lines_are_refused(tasks, pretend):
     for wrong in ("[]", "{}", json.dumps({**data, "more": 1}), json.dumps({**data, "number": None})[:-1]):
         with pytest.raises(ValueError, match="not a trial of newtonnet"):
             Trial.from_json(wrong)
+
+
+@pytest.mark.parametrize("change", [{"study": "other"}, {"test": [0.5]}])
+def test_a_trial_of_another_study_or_with_a_split_missing_is_refused(filled, change):
+    first, line, *rest = filled.read_text().splitlines()
+    filled.write_text("\n".join([first, json.dumps({**json.loads(line), **change}), *rest]) + "\n")
+    with pytest.raises(ValueError, match=r"mlp.jsonl, line 2: .*(another study|columns of 1 to 3 splits)"):
+        read_trials(filled)

@@ -105,7 +105,7 @@ def test_a_later_study_fills_in_while_a_batch_waits(study, tmp_path, pretend):
             yield task, pretend(task)
 
     with open_store(tmp_path, one) as first, open_store(tmp_path, two) as second:
-        found = list(sweep_all([(one, first), (two, second)], executor=execute, trials=6))
+        found = list(sweep_all([(one, first, 6), (two, second, 6)], executor=execute))
         assert len(first.trials()) == len(second.trials()) == 6
     assert len(found) == 12
     assert rooms[:6] == [3] * 6

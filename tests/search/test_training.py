@@ -16,6 +16,7 @@ import pytest
 from newtonnet.nn import build
 from newtonnet.search import (
     Trial,
+    executors,
     in_process,
     make_study,
     measure,
@@ -137,6 +138,24 @@ def test_a_workers_error_is_raised_here(study, tmp_path):
     wrong = replace(study, checksum="other")
     with pytest.raises(ValueError, match="its files have changed"):
         run(tmp_path, wrong, processes(1))
+
+
+def test_what_is_finished_beside_an_error_is_kept(study, monkeypatch):
+    answers, ends = iter([ValueError("broken"), ["a trial"]]), []
+
+    def start(*_):
+        ours, theirs = multiprocessing.Pipe()
+        theirs.send(next(answers))
+        ends.append(theirs)
+        nothing = SimpleNamespace(terminate=lambda: None, join=lambda: None)
+        return executors._Worker(nothing, ours)
+
+    monkeypatch.setattr(executors, "_start", start)
+    tasks = iter([Task(study, (proposal,)) for proposal in propose(study, [], 0)[:2]])
+    kept = []
+    with pytest.raises(ValueError, match="broken"):
+        kept.extend(trials for _, trials in processes(2)(lambda: next(tasks, None)))
+    assert kept == [["a trial"]]
 
 
 def test_an_interrupt_keeps_what_is_finished(study, unbroken, tmp_path):

@@ -32,8 +32,8 @@ ALL = "all"
 WIDTH = 180
 """Columns of the tables where they do not go to a terminal."""
 
-MARKED = Path("README.md")
-"""The page whose marked tables are made from results."""
+MARKED = "README.md"
+"""The page beside the folder of pages, whose marked tables are made from results."""
 
 
 @app.command()
@@ -87,11 +87,13 @@ def reproduce(
     if out is not None:
         check_writable(out / "figures" / "figure.png")
     if claim == ALL:
+        if (datasets, time_limit, nodes, features, homophilies, workers, address) != (None,) * 7:
+            raise ValueError("all shows what is stored: it takes --results, --out and --json alone")
         _show_all(results, out, json=json)
         return
     chosen = find_claim(claim)
     options = {
-        "datasets": None if datasets is None else [name for name in datasets.split(",") if name],
+        "datasets": None if datasets is None else [name.strip() for name in datasets.split(",")],
         "nodes": nodes,
         "features": features,
         "homophilies": None if homophilies is None else _homophilies(homophilies),
@@ -104,7 +106,7 @@ def reproduce(
     idle = no_run or (json and chosen.cells is not None)
     left = 0 if idle else work(chosen, request, results, limit=limit, place=place)
     report = chosen.summarise(load_lines(chosen, results))
-    if idle and not (json and report.bare):
+    if idle:
         left = left_undone(chosen, request, results)
     if out is not None:
         _write(chosen, report, out, profile)
@@ -113,7 +115,7 @@ def reproduce(
         lacking = "1 piece of work is" if left == 1 else f"{left} pieces of work are"
         talk.print(f"{lacking} not done of profile {profile}; {more}", style="dim")
     if json:
-        print_json(_as_json(chosen, report, left))
+        print_json(_as_json(chosen, report, left, request.options.get("datasets")))
     else:
         console = Console()
         if not console.is_terminal:
@@ -132,10 +134,11 @@ def _show_all(results: Path, out: Path | None, *, json: bool) -> None:
             if one.report is not None:
                 _write(one.claim, one.report, out, PROFILES[-1])
         _save(out / "results.md", results_page(shown))
-        if MARKED.is_file():
-            text = MARKED.read_text(encoding="utf-8")
+        marked = out.resolve().parent / MARKED
+        if marked.is_file():
+            text = marked.read_text(encoding="utf-8")
             if (new := fill_results(text, shown)) != text:
-                _save(MARKED, new)
+                _save(marked, new)
     found = {one.claim.name: [] if one.report is None else one.report.findings for one in shown}
     if json:
         print_json({name: [asdict(finding) for finding in findings] for name, findings in found.items()})
@@ -185,9 +188,9 @@ def _print_list(*, json: bool) -> None:
     print(f"profiles: {', '.join(PROFILES)}")
 
 
-def _as_json(claim: Claim, report: Report, left: int) -> dict[str, Any]:
+def _as_json(claim: Claim, report: Report, left: int, datasets: list[str] | None) -> dict[str, Any]:
     if report.bare:
-        return dict(report.data or {})
+        return {name: row for name, row in (report.data or {}).items() if datasets is None or name in datasets}
     plain: dict[str, Any] = jsonlib.loads(jsonlib.dumps(asdict(report)))
     kept = {name: plain[name] for name in ("findings", "tables", "figures", "data")}
     return {"claim": claim.name, "statement": claim.statement, "place": claim.place, "left": left, **kept}

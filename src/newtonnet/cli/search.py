@@ -13,9 +13,9 @@ from newtonnet.search import (
     SELECTIONS,
     Study,
     Trial,
+    count_left,
     make_study,
     measure,
-    open_batch,
     open_store,
     read_trials,
     store_path,
@@ -101,14 +101,13 @@ def search(
         return
     with ExitStack() as stack:
         executor = stack.enter_context(open_place(place, data_root=data_root))
-        cells = [(study, stack.enter_context(open_store(results, study))) for study in studies]
-        found = {study.key: store.trials() for study, store in cells}
+        cells = [(study, stack.enter_context(open_store(results, study)), trials) for study in studies]
+        found = {study.key: store.trials() for study, store, _ in cells}
         try:
             with watch(studies, found, trials) as show:
                 for study, trial in sweep_all(
                     cells,
                     executor=executor,
-                    trials=trials,
                     stop=None if deadline is None else lambda expected: time.monotonic() + expected > deadline,
                 ):
                     found[study.key].append(trial)
@@ -138,9 +137,8 @@ def _models(names: list[str] | None) -> list[str]:
 
 
 def _count_left(results: Path, study: Study, trials: int) -> int:
-    """Settings that are still to be tried; none where the space has no others."""
     have = [trial for trial in read_trials(store_path(results, study)) if trial.study == study.key]
-    return max(trials - len(have), 0) if open_batch(study, have, trials) else 0
+    return count_left(study, have, trials)
 
 
 def _print_plan(
@@ -198,9 +196,10 @@ def _print_results(
             ]
             line += ", ".join(parts) + f" ({study.metric}, {study.splits} {study.protocol} splits), "
         line += f"{len(have)} settings tried"
-        if len(have) < trials:
-            more = open_batch(study, have, trials)
-            line += f" of {trials}; " + ("the same command goes on" if more else "the space has no others")
+        if count_left(study, have, trials):
+            line += f" of {trials}; the same command goes on"
+        elif len(have) < trials:
+            line += f" of {trials}; the space has no others"
         published = _published(study)
         print(line + ("" if published is None else f"; the paper's {published[0]:.2f} ± {published[1]:.1f}"))
 

@@ -6,12 +6,13 @@ from pathlib import Path
 
 from newtonnet.search import model_space
 
-from .cells import Cell, read_stored
+from .cells import Cell
 from .claim import Claim, Request
 from .exhibit import FAILS, HOLDS, OPEN, PARTLY, UNSURE, Finding, Report, Table
 from .results import Line
 from .scores import chance, gammas_text, how_made, score, split_ratio
 from .statistics import SIGNIFICANT, Estimate, compare, contrast, holm
+from .stored import read_stored
 from .table1 import chosen_datasets, trials_of
 
 HETEROPHILOUS = ("chameleon", "squirrel", "crocodile")
@@ -32,9 +33,9 @@ def cells(request: Request, results: Path) -> list[Cell]:
 
 
 def load(results: Path) -> list[Line]:
-    """Graphs of which both arms are stored, each cut to as many trials as the other has.
+    """Graphs of which both arms are stored, each with as many trials as the other.
 
-    Table 1's search may set all gammas to 0; such trials are none of the arm with a regulariser.
+    Table 1's search may set all gammas to 0: such trials belong to the arm without, before those of its own search.
     """
     lines: list[Line] = []
     for dataset in GRAPHS:
@@ -42,9 +43,12 @@ def load(results: Path) -> list[Line]:
         if with_ is None or without is None:
             continue
         shaped = tuple(trial for trial in with_.trials if any(with_.value(trial, "gammas")))
-        count = min(len(shaped), len(without.trials))
+        plain = (*(trial for trial in with_.trials if trial not in shaped), *without.first(without.length).trials)
+        count = min(len(shaped), len(plain))
         if count:
-            lines.append({"with": replace(with_, trials=shaped[:count]), "without": without.first(count)})
+            lines.append(
+                {"with": replace(with_, trials=shaped[:count]), "without": replace(without, trials=plain[:count])}
+            )
     return lines
 
 
@@ -89,9 +93,9 @@ def summarise(lines: Sequence[Line]) -> Report:
         "settings",
     )
     notes = (
-        f"Accuracy in percent. {how_made(stored)} Both arms have the same number of settings; the arm without has all "
-        "gammas 0, and the arm with leaves those of Table 1's search out that have. Gammas are those that the paper's "
-        "selection takes. Differences are paired by split, with 95% intervals by the variance of Nadeau and Bengio; "
+        f"Accuracy in percent. {how_made(stored)} Both arms have the same number of settings; trials of Table 1's "
+        "search that have all gammas 0 count to the arm without, before those of its own search. Gammas are those that "
+        "the paper's selection takes. Differences are paired by split, with 95% intervals by the variance of Nadeau and Bengio; "
         "p is by Holm over the graphs. The arm with has the authors' gammas among its settings.",
         "Command: `newtonnet reproduce ablation --profile paper`",
     )
@@ -128,8 +132,12 @@ def _helps(gains: dict[str, Estimate]) -> Finding:
     return Finding(statement, ours or "no scores", "on all five", judge_gains(list(gains.values())))
 
 
-def judge_gains(gains: Sequence[Estimate]) -> str:
+def judge_gains(gains: Sequence[Estimate], *, beside: Sequence[Estimate] = ()) -> str:
     """The verdict on gains that should all be above 0: not certain where none is clear, by Holm over all of them.
+
+    Args:
+        gains: one for each graph.
+        beside: gains that another statement of the same claim is judged by, which Holm counts too.
 
     >>> found = ((2.0, 0.001), (0.5, 0.3), (-2.0, 0.001))
     >>> up, flat, down = (Estimate(mean, mean - 1, mean + 1, p, splits=10) for mean, p in found)
@@ -138,7 +146,8 @@ def judge_gains(gains: Sequence[Estimate]) -> str:
     """
     if not gains:
         return OPEN
-    clear = [gain.mean for gain, p in zip(gains, holm([gain.p for gain in gains]), strict=True) if p < SIGNIFICANT]
+    adjusted = holm([gain.p for gain in (*gains, *beside)])
+    clear = [gain.mean for gain, p in zip(gains, adjusted, strict=False) if p < SIGNIFICANT]
     if any(mean < 0 for mean in clear):
         return FAILS
     better = len(clear)

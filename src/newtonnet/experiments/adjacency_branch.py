@@ -6,15 +6,16 @@ from pathlib import Path
 from newtonnet.datasets import CATALOGUE
 
 from .ablation import judge_gains
-from .cells import Cell, Stored, read_stored
+from .cells import Cell
 from .claim import Claim, Request
 from .exhibit import OPEN, Finding, Report, Table
 from .exhibit import Cell as Entry
 from .published import SCORES
 from .results import Line
 from .score_tables import HERO
-from .scores import how_made, score, split_ratio
+from .scores import equal_searches, how_made, score, split_ratio
 from .statistics import Estimate, compare
+from .stored import Stored, read_stored
 from .table1 import FEW, QUICK, chosen_datasets
 
 GRAPHS = ("chameleon", "squirrel")
@@ -37,14 +38,14 @@ def cells(request: Request, results: Path) -> list[Cell]:
 
 
 def load(results: Path) -> list[Line]:
-    """Graphs of which all three are stored, each cut to as many trials as the shortest has."""
+    """Graphs of which all three are stored, each with as many settings as the shortest search."""
     lines: list[Line] = []
     for dataset in GRAPHS:
         found = {arm: read_stored(results, dataset, model, label=label) for arm, (model, label) in ARMS.items()}
         there = {arm: stored for arm, stored in found.items() if stored is not None}
-        if len(there) == len(ARMS):
-            count = min(len(stored.trials) for stored in there.values())
-            lines.append({arm: stored.first(count) for arm, stored in there.items()})
+        equal = equal_searches(*there.values()) if len(there) == len(ARMS) else None
+        if equal is not None:
+            lines.append(dict(zip(there, equal, strict=True)))
     return lines
 
 
@@ -76,8 +77,8 @@ def summarise(lines: Sequence[Line]) -> Report:
     warned = [f"{name}: {'; '.join(CATALOGUE[name].warnings)}." for name in done if CATALOGUE[name].warnings]
     notes = (
         f"Accuracy in percent. {how_made(stored)} Differences by nested selection, paired by split, with 95% intervals "
-        "by the variance of Nadeau and Bengio. The branch adds W₂ ReLU(A W₁) to the logits and has a weight for every "
-        "node, so it cannot leave its graph.",
+        "by the variance of Nadeau and Bengio; verdicts are by Holm over both statements. The branch adds "
+        "W₂ ReLU(A W₁) to the logits and has a weight for every node, so it cannot leave its graph.",
         *warned,
         "Command: `newtonnet reproduce branch --profile paper`",
     )
@@ -85,7 +86,8 @@ def summarise(lines: Sequence[Line]) -> Report:
     data = {
         rival: {name: [gain.mean, gain.low, gain.high] for name, gain in own.items()} for rival, own in gains.items()
     }
-    return Report((_finding(_ADDS, gains["plain"]), _finding(_MORE, gains["linkx"])), tables=(table,), data=data)
+    adds, more = gains["plain"], gains["linkx"]
+    return Report((_finding(_ADDS, adds, beside=more), _finding(_MORE, more, beside=adds)), tables=(table,), data=data)
 
 
 _ADDS = "An adjacency branch adds to NewtonNet"
@@ -113,10 +115,12 @@ def _gain(line: Line, rival: str) -> Estimate | None:
     return compare(ours.test, theirs.test, split_ratio(line[LABEL].dataset, "random"))
 
 
-def _finding(statement: str, gains: Mapping[str, Estimate]) -> Finding:
+def _finding(statement: str, gains: Mapping[str, Estimate], *, beside: Mapping[str, Estimate]) -> Finding:
     ours = "; ".join(f"{name} {gain.signed}" for name, gain in gains.items())
     named = f"{statement} ({', '.join(gains)})" if gains else statement
-    return Finding(named, ours or "no scores", _PUBLISHED, judge_gains(list(gains.values())))
+    return Finding(
+        named, ours or "no scores", _PUBLISHED, judge_gains(list(gains.values()), beside=list(beside.values()))
+    )
 
 
 ADJACENCY_BRANCH = Claim(

@@ -8,7 +8,7 @@ import numpy as np
 
 from newtonnet.search import difference
 
-from .cells import Cell, Stored, read_stored
+from .cells import Cell
 from .claim import Claim, Request
 from .exhibit import OPEN, Finding, Report, Table
 from .exhibit import Cell as Entry
@@ -18,6 +18,7 @@ from .score_tables import HERO
 from .scores import Score, score, split_ratio
 from .settings import find_setting
 from .statistics import compare
+from .stored import Stored, read_stored
 from .table1 import chosen_datasets, reaches
 
 LABEL = "published"

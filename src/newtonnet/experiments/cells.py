@@ -1,20 +1,23 @@
 """The searches that a claim rests on: one model on one graph each, as they are wanted and as they are stored."""
 
-import json
 import math
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from newtonnet.datasets import CATALOGUE
 from newtonnet.nn import find_model
 from newtonnet.search import (
+    BusyError,
     Executor,
+    Store,
     Study,
     Trial,
-    best_trial,
-    difference,
+    first_trials,
+    free,
     make_study,
     model_space,
     open_store,
@@ -27,7 +30,8 @@ from newtonnet.search import (
 from newtonnet.search.space import Space
 from newtonnet.training import Config, Setting, override
 
-from .settings import find_setting, first_settings
+from .settings import first_settings
+from .stored import SPLITS, read_stored
 
 
 @dataclass(frozen=True)
@@ -51,10 +55,10 @@ class Cell:
     @property
     def name(self) -> str:
         """Model, label and protocol, as files call it."""
-        return self._bare.name
+        return self._named.name
 
     @property
-    def _bare(self) -> Study:
+    def _named(self) -> Study:
         return Study(self.dataset, "", self.model, label=self.label, protocol=self.protocol)
 
     @property
@@ -64,24 +68,29 @@ class Cell:
         >>> Cell("cora", "mlp", 40).wanted, Cell("cora", "mlp", 40, space={}).wanted
         (36, 1)
         """
-        covered = set(self.fixed) | ({"gamma1", "gamma2", "gamma3"} if "gammas" in self.fixed else set())
-        space = model_space(self.model) if self.space is None else self.space
-        return min(self.trials, math.prod(len(values) for name, values in space.items() if name not in covered))
+        return min(self.trials, math.prod(len(values) for values in self._space.values()))
+
+    @property
+    def _space(self) -> Space:
+        return free(model_space(self.model) if self.space is None else self.space, self.fixed)
+
+    @property
+    def _first(self) -> list[Setting]:
+        if not self.source:
+            return first_settings(self.dataset, self.model)
+        entry = find_model(self.model)
+        return [override(Setting(self.source, entry.options, Config(**entry.training)), self.fixed)]
 
     def path(self, results: Path) -> Path:
         """Its file below the folder of results."""
-        return store_path(results, self._bare)
+        return store_path(results, self._named)
 
     def make(self) -> Study:
         """The study itself; loads the graph."""
-        first = first_settings(self.dataset, self.model)
-        if self.source:
-            entry = find_model(self.model)
-            first = [override(Setting(self.source, entry.options, Config(**entry.training)), self.fixed)]
         return make_study(
             self.dataset,
             self.model,
-            first=first,
+            first=self._first,
             label=self.label,
             space=self.space,
             fixed=self.fixed,
@@ -89,77 +98,39 @@ class Cell:
             patience=self.patience,
         )
 
+    def bare(self, checksum: str, splits: int = SPLITS) -> Study:
+        """The study on a graph that is not loaded: with this checksum, and so many splits."""
+        study = replace(
+            self._named,
+            checksum=checksum,
+            space=self._space,
+            fixed=self.fixed,
+            splits=splits,
+            patience=self.patience,
+            metric=CATALOGUE[self.dataset].metric,
+        )
+        return replace(study, first=first_trials(study, self._first))
 
-@dataclass(frozen=True)
-class Stored:
-    """The trials of one study that are at hand, in the order of their numbers, at least one."""
+    def trials_of(self, results: Path) -> list[Trial]:
+        """Its stored trials; none where the file holds another study, which opening it will refuse.
 
-    dataset: str
-    model: str
-    label: str
-    protocol: str
-    study: Mapping[str, Any]
-    """The study's description."""
-    trials: tuple[Trial, ...]
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether all settings of its space were tried, so that a longer search would find no other."""
-        return len(self.trials) >= math.prod(len(values) for values in self.study["space"].values())
-
-    def value(self, trial: Trial, name: str) -> Any:
-        """What a trial has for a field: its own, or what all trials of the study share."""
-        return trial.setting[name] if name in trial.setting else self.study["defaults"][name]
-
-    def first(self, count: int) -> "Stored":
-        """The same study when so many settings had been tried."""
-        return replace(self, trials=self.trials[:count])
-
-
-def read_stored(results: Path, dataset: str, model: str, *, label: str = "", protocol: str = "random") -> Stored | None:
-    """What is stored of one study; None where there is no trial."""
-    path = store_path(results, Study(dataset, "", model, label=label, protocol=protocol))
-    if not path.exists():
-        return None
-    study, trials = read_study(path), read_trials(path)
-    if study is None or not trials:
-        return None
-    ordered = tuple(sorted(trials, key=lambda trial: trial.number))
-    return Stored(dataset, model, label, protocol, study, ordered)
-
-
-def repeats(stored: Stored, setting: Mapping[str, Any]) -> bool:
-    """Whether a stored study has this setting for what it does not vary."""
-    return bool(stored.study["fixed"] == json.loads(json.dumps(setting)))
-
-
-def chosen_setting(
-    results: Path, dataset: str, model: str, *, label: str = "", tried: int | None = None
-) -> tuple[str, dict[str, Any]]:
-    """The setting that the search on random splits selects, else the published one, else none: its source and fields.
-
-    Args:
-        results: folder of all results.
-        dataset: the graph.
-        model: the method.
-        label: of the search.
-        tried: select among so many settings, the search's first; among all if not given.
-
-    Returns:
-        ``searched``, ``published`` or ``default``, and how the setting differs from the model's defaults.
-    """
-    stored = read_stored(results, dataset, model, label=label)
-    if stored is not None:
-        among = stored.trials if tried is None else stored.first(tried).trials
-        return "searched", {**stored.study["fixed"], **best_trial(among).setting}
-    setting = find_setting(dataset, model)
-    return setting.source, difference(setting, find_setting(dataset, model, "default"))
+        The graph is taken to be the one that the file tells of.
+        """
+        path = self.path(results)
+        stored = read_study(path)
+        if stored is None:
+            return []
+        splits = stored["splits"] if self.protocol == "fixed" else SPLITS
+        return read_trials(path) if self.bare(stored["checksum"], splits).describe() == stored else []
 
 
 def missing(cells: Sequence[Cell], results: Path) -> list[tuple[Cell, int]]:
     """The cells that lack trials, and how many each; only files are looked at."""
-    counts = [(cell, cell.wanted - len(read_trials(cell.path(results)))) for cell in cells]
-    return [(cell, count) for cell, count in counts if count > 0]
+    counts = []
+    for cell in cells:
+        numbers = {trial.number for trial in cell.trials_of(results)}
+        counts.append((cell, sum(number not in numbers for number in range(cell.wanted))))
+    return [(cell, count) for cell, count in counts if count]
 
 
 def plan(cells: Sequence[Cell], results: Path) -> list[str]:
@@ -183,7 +154,7 @@ def plan(cells: Sequence[Cell], results: Path) -> list[str]:
 
 def _seconds(cell: Cell, results: Path) -> float | None:
     """The mean time of a trial of the cell, or else of the search of its model on its graph; None if unknown."""
-    own = read_trials(cell.path(results))
+    own = cell.trials_of(results)
     searched = read_stored(results, cell.dataset, cell.model)
     there = own or (list(searched.trials) if searched is not None else [])
     return sum(trial.seconds for trial in there) / len(there) if there else None
@@ -199,22 +170,24 @@ def sweep_cells(
     """Search what the cells lack, in their order; yields every new trial when it is stored.
 
     Args:
-        cells: what is wanted; those that are done are not opened.
+        cells: what is wanted; those that are done are not opened, and those that another process has are left to it.
         results: folder of all results.
         executor: where tasks run.
         stop: told how long a task is expected to take, whether to leave it.
     """
-    lacking = [cell for cell, _ in missing(cells, results)]
-    for trials in dict.fromkeys(cell.trials for cell in lacking):
-        with ExitStack() as stack:
-            known: dict[str, Cell] = {}
-            pairs = []
-            for cell in (cell for cell in lacking if cell.trials == trials):
-                study = cell.make()
-                known[study.key] = cell
-                pairs.append((study, stack.enter_context(open_store(results, study))))
-            stores = {study.key: store for study, store in pairs}
-            for study, trial in sweep_all(pairs, executor=executor, trials=trials, stop=stop):
-                if not known[study.key].source:  # a repeated setting is no search's best
-                    write_best(results, study, stores[study.key].trials())
-                yield known[study.key], trial
+    with ExitStack() as stack:
+        known: dict[str, Cell] = {}
+        stores: list[tuple[Study, Store, int]] = []
+        for cell, _ in missing(cells, results):
+            study = cell.make()
+            try:
+                stores.append((study, stack.enter_context(open_store(results, study)), cell.trials))
+            except BusyError as busy:
+                warnings.warn(f"{busy}; it is left out here", stacklevel=2)
+                continue
+            known[study.key] = cell
+        own = {study.key: store for study, store, _ in stores}
+        for study, trial in sweep_all(stores, executor=executor, stop=stop):
+            if not known[study.key].source:  # a repeated setting is no search's best
+                write_best(results, study, own[study.key].trials())
+            yield known[study.key], trial

@@ -1,10 +1,15 @@
 """The frame of every claim: what the paper says, the work it takes in resumable units, and what stored lines show."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock, Timeout
+
+from newtonnet.search import lock_path
 
 from .cells import Cell
 from .exhibit import Report
@@ -135,20 +140,36 @@ def run(
         How many units are left undone.
     """
     units, total = pending(claim, request, results)
-    end = None if seconds is None else time.monotonic() + seconds
-    path = lines_path(claim, results)
-    for i, unit in enumerate(units):
-        if progress is not None:
-            progress(total - len(units) + i, total)
-        if end is not None and time.monotonic() >= end:
-            return len(units) - i
-        started = time.monotonic()
-        outcome = unit.run()
-        elapsed = round(time.monotonic() - started, 2)
-        append_line(path, {"key": dict(unit.key), "version": claim.version, **outcome, "seconds": elapsed})
+    if units:
+        with _alone(claim, results):
+            units, total = pending(claim, request, results)  # another process may just have ended
+            end = None if seconds is None else time.monotonic() + seconds
+            for i, unit in enumerate(units):
+                if progress is not None:
+                    progress(total - len(units) + i, total)
+                if end is not None and time.monotonic() >= end:
+                    return len(units) - i
+                started = time.monotonic()
+                line = {"key": dict(unit.key), "version": claim.version, **unit.run()}
+                elapsed = round(time.monotonic() - started, 2)
+                append_line(lines_path(claim, results), {**line, "seconds": elapsed})
     if progress is not None:
         progress(total, total)
     return 0
+
+
+@contextmanager
+def _alone(claim: Claim, results: Path) -> Iterator[None]:
+    """Refuses a second process: it would do the same work, and disturb what is timed."""
+    lock = FileLock(lock_path(results, claim.name), timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise ValueError(f"another process is at work on {claim.name} ({lines_path(claim, results)})") from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _identity(key: Mapping[str, Any]) -> str:

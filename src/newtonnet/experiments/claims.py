@@ -41,5 +41,5 @@ CLAIMS: dict[str, Claim] = {
 def find_claim(name: str) -> Claim:
     """The claim of this name."""
     if name not in CLAIMS:
-        raise ValueError(f"unknown claim {name!r}; available: {', '.join(sorted(CLAIMS))}")
+        raise ValueError(f"unknown claim {name!r}; available: {', '.join(sorted(CLAIMS))}, all")
     return CLAIMS[name]

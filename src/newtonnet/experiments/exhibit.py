@@ -94,6 +94,7 @@ class Curves:
         logarithmic: draw the vertical axis by powers of ten.
         upright: abscissas of dotted vertical lines with a word each.
         arrows: what pushes the curves where.
+        ticks: abscissas that stand for something else, with what they stand for.
     """
 
     title: str
@@ -104,6 +105,7 @@ class Curves:
     logarithmic: bool = False
     upright: tuple[tuple[float, str], ...] = ()
     arrows: tuple[Arrow, ...] = ()
+    ticks: tuple[tuple[float, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,8 @@ class Figure:
     name: str
     caption: str
     panels: tuple[Curves, ...]
+    own_scales: bool = False
+    """Each panel has a vertical axis of its own, also where another shows the same quantity."""
 
 
 @dataclass(frozen=True)

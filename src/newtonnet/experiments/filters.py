@@ -11,12 +11,13 @@ from newtonnet.search import best_trial
 from newtonnet.training import FREQUENCIES
 
 from .beyond import GRAPHS as BEYOND_GRAPHS
-from .cells import Cell, Stored, read_stored
+from .cells import Cell
 from .claim import Claim, Request
 from .exhibit import BANDS, FAILS, HOLDS, OPEN, PARTLY, Curves, Figure, Finding, Report, Role, Series, Table
 from .published import DATASETS
 from .results import Line
 from .scores import NAMES, how_made
+from .stored import Stored, read_stored
 from .table1 import chosen_datasets, trials_of
 
 METHODS: dict[str, Role] = {"newtonnet": "main", "chebnetii": "second", "bernnet": "high"}

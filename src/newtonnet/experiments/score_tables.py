@@ -4,11 +4,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .cells import Stored
 from .exhibit import FAILS, HOLDS, OPEN, PARTLY, UNSURE, Cell, Table
 from .published import SCORES
 from .scores import NAMES, Score, against, chance, equal_searches, gammas_text, how_made, score, split_ratio
 from .statistics import SIGNIFICANT, Estimate
+from .stored import Stored
 
 Cells = Mapping[tuple[str, str], Stored]
 """(dataset, model) to what is stored."""
@@ -162,7 +162,7 @@ def differences(cells: Cells, dataset: str, selection: str = "paper") -> Mapping
         return {}
     pairs: dict[str, tuple[Score, Score]] = {}
     for model, other in there.items():
-        mine, theirs = (score(one, selection) for one in equal_searches(ours, other))
+        mine, theirs = (score(one, selection) for one in equal_searches(ours, other) or (None, None))
         if mine is not None and theirs is not None:
             pairs[model] = mine, theirs
     return against(pairs, split_ratio(dataset, ours.protocol))

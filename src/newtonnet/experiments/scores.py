@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from newtonnet.datasets import CATALOGUE
 from newtonnet.search import SELECTIONS, Selection, best_trial
 
-from .cells import Stored
 from .statistics import Estimate, compare, estimate, holm
+from .stored import Stored
 
 NAMES = {
     "mlp": "MLP",
@@ -51,7 +51,7 @@ class Score:
 
 
 def score(stored: Stored | None, selection: str = "paper") -> Score | None:
-    """The score of a study by ``paper`` or ``nested`` selection; None where no split has one."""
+    """The score of a study by ``paper`` or ``nested`` selection; None where fewer than two splits have one."""
     if stored is None:
         return None
     chosen: Selection = SELECTIONS[selection](stored.trials)
@@ -59,8 +59,9 @@ def score(stored: Stored | None, selection: str = "paper") -> Score | None:
     if chosen.mean is None or chosen.std is None:
         return None
     found = estimate(test, split_ratio(stored.dataset, stored.protocol))
-    low, high = (100 * chosen.mean,) * 2 if found is None else (found.low, found.high)
-    return Score(test, 100 * chosen.mean, 100 * chosen.std, low, high)
+    if found is None:
+        return None
+    return Score(test, 100 * chosen.mean, 100 * chosen.std, found.low, found.high)
 
 
 def gammas_text(stored: Stored) -> str:
@@ -96,15 +97,20 @@ def against(pairs: Mapping[str, tuple[Score, Score]], ratio: float) -> dict[str,
     return {name: (difference, p) for (name, difference), p in zip(known.items(), adjusted, strict=True)}
 
 
-def equal_searches(one: Stored, other: Stored) -> tuple[Stored, Stored]:
-    """Two studies with the same number of settings: the first ones of the longer search, which would find more.
+FEWEST = 4
+"""Settings that a search needs before it is compared with another, unless its space has no more."""
 
-    A search that has tried its whole space would find no more, so the other stays as long as it is.
+
+def equal_searches(*studies: Stored) -> tuple[Stored, ...] | None:
+    """Studies with the same number of settings: the first ones of each, as many as the shortest search has tried.
+
+    A search that has tried its whole space would find no more and does not shorten the others. None where one has
+    hardly begun.
     """
-    shorter, longer = sorted((one, other), key=lambda stored: len(stored.trials))
-    if shorter.exhausted or len(shorter.trials) == len(longer.trials):
-        return one, other
-    return one.first(len(shorter.trials)), other.first(len(shorter.trials))
+    count = min((stored.length for stored in studies if not stored.exhausted), default=None)
+    if count is None:
+        return studies
+    return tuple(stored.first(count) for stored in studies) if count >= FEWEST else None
 
 
 def chance(p: float) -> str:

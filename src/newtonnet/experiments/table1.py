@@ -6,7 +6,7 @@ from pathlib import Path
 from newtonnet.datasets import CATALOGUE
 from newtonnet.datasets import summarise as describe
 
-from .cells import Cell, Stored, read_stored
+from .cells import Cell
 from .claim import Claim, Request
 from .exhibit import FAILS, HOLDS, OPEN, PARTLY, UNSURE, Finding, Report, Table
 from .published import DATASETS, SCORES
@@ -24,9 +24,7 @@ from .score_tables import (
 )
 from .scores import NAMES, Score, how_made
 from .settings import UNTOUCHED
-
-ABSENT = ("penn94", "twitch-gamer", "genius")
-"""Graphs whose files this project does not have."""
+from .stored import Stored, read_stored
 
 QUICK = 4
 """Settings for each cell in a first look; a longer search goes on from them."""
@@ -83,7 +81,7 @@ def summarise(lines: Sequence[Line]) -> Report:
     if not there:
         return Report((_nothing(),), data={}, bare=True)
     done = [dataset for dataset in DATASETS if any(name == dataset for name, _ in there)]
-    remarks = {name: "data not at hand" for name in ABSENT if name not in done}
+    remarks = {name: "data not at hand" for name in DATASETS if name not in done and not describe(name).available}
     made = how_made(list(there.values()))
     fill = "; ".join(f"{name}: `{_command(name)}`" for name in remarks)
     notes = (

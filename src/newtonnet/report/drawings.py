@@ -67,7 +67,7 @@ def save_figure(figure: Figure, stem: Path) -> list[Path]:
 
 
 def draw(figure: Figure) -> "Drawing":
-    """All panels of a figure, at most three to a row; panels of one quantity share its axis."""
+    """All panels of a figure, at most three to a row; panels of one quantity share its axis if they shall."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Drawing
 
@@ -79,7 +79,8 @@ def draw(figure: Figure) -> "Drawing":
     FigureCanvasAgg(drawing)
     first: dict[str, Axes] = {}
     for i, panel in enumerate(figure.panels):
-        axes = drawing.add_subplot(rows, columns, i + 1, sharey=first.get(panel.y_label))
+        shared = None if figure.own_scales else first.get(panel.y_label)
+        axes = drawing.add_subplot(rows, columns, i + 1, sharey=shared)
         first.setdefault(panel.y_label, axes)
         _draw_panel(axes, panel)
     return drawing
@@ -121,7 +122,9 @@ def _draw_panel(axes: "Axes", panel: Curves) -> None:
     if any(arrow.text for arrow in panel.arrows):
         bottom, top = axes.get_ylim()
         axes.set_ylim(min(bottom, 0) - 0.06 * (top - bottom))  # room for the words below the curves
-    if all(float(x).is_integer() for series in panel.series for x in series.x):
+    if panel.ticks:
+        axes.set_xticks([x for x, _ in panel.ticks], [text for _, text in panel.ticks])
+    elif all(float(x).is_integer() for series in panel.series for x in series.x):
         axes.locator_params(axis="x", integer=True)
     axes.set_title(panel.title, pad=20 if panel.bands else 8)
     axes.set_xlabel(panel.x_label)

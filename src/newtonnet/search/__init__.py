@@ -6,15 +6,16 @@ from .plan import Plan, measure
 from .propose import Proposal, propose
 from .ray_executor import on_ray
 from .selection import SELECTIONS, Selection, best_trial, nested_selection, paper_selection
-from .space import difference, identity, model_space
-from .store import Store, open_store, read_study, read_trials, store_path
-from .study import Study, make_study
-from .sweep import open_batch, sweep, sweep_all
+from .space import difference, free, identity, model_space
+from .store import BusyError, Store, lock_path, open_store, read_study, read_trials, store_path
+from .study import Study, first_trials, make_study
+from .sweep import count_left, open_batch, sweep, sweep_all
 from .task import Task, group, run_task
 from .trial import Trial
 
 __all__ = [
     "SELECTIONS",
+    "BusyError",
     "Executor",
     "Plan",
     "Proposal",
@@ -25,11 +26,15 @@ __all__ = [
     "Trial",
     "best_path",
     "best_trial",
+    "count_left",
     "difference",
     "find_best",
+    "first_trials",
+    "free",
     "group",
     "identity",
     "in_process",
+    "lock_path",
     "make_study",
     "measure",
     "model_space",

@@ -60,18 +60,26 @@ def processes(workers: int, *, data_root: str | Path | None = None) -> Executor:
                     worker.give(task)
                 if not running:
                     return
+                finished: list[Result] = []
+                dead: list[tuple[_Worker, Task]] = []
+                errors: list[Exception] = []
                 for connection in [end for end in wait(list(running)) if isinstance(end, Connection)]:
                     worker, task = running.pop(connection)
                     answer = worker.take()
-                    if isinstance(answer, Exception):
-                        idle.append(worker)
-                        raise answer
                     if answer is None:
-                        _report(worker, task, lost)
-                        again.append(task)
+                        dead.append((worker, task))
+                        continue
+                    idle.append(worker)
+                    if isinstance(answer, Exception):
+                        errors.append(answer)
                     else:
-                        idle.append(worker)
-                        yield task, answer
+                        finished.append((task, answer))
+                yield from finished  # before anything is raised: what was trained beside an error is kept
+                for worker, task in dead:
+                    _report(worker, task, lost)
+                    again.append(task)
+                for error in errors:
+                    raise error
         finally:
             for worker in [*idle, *(worker for worker, _ in running.values())]:
                 worker.end()

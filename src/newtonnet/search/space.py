@@ -6,7 +6,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from newtonnet.nn import find_model
-from newtonnet.training import Setting
+from newtonnet.training import GAMMAS, Setting
 
 Space = Mapping[str, tuple[Any, ...]]
 """Names of options and training fields to the values that may be tried."""
@@ -25,6 +25,16 @@ def model_space(model: str) -> dict[str, tuple[Any, ...]]:
     """
     space = dict(find_model(model).space)
     return {**space, "variant": ("paper", "code")} if model == "newtonnet" else space
+
+
+def free(space: Space, fixed: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """What is left to vary of a space where some fields are fixed; ``gammas`` covers all three.
+
+    >>> free({"gamma1": (0, 1), "dropout": (0.5,)}, {"gammas": (0, 0, 0)})
+    {'dropout': (0.5,)}
+    """
+    covered = {*fixed, *(GAMMAS if "gammas" in fixed else ())}
+    return {name: tuple(choices) for name, choices in space.items() if name not in covered}
 
 
 def difference(setting: Setting, base: Setting) -> dict[str, Any]:
@@ -55,7 +65,7 @@ def point(setting: Setting, space: Space) -> dict[str, Any] | None:
 
     Fields that the space does not vary are not looked at.
     """
-    gammas = dict(zip(("gamma1", "gamma2", "gamma3"), setting.config.gammas, strict=True))
+    gammas = dict(zip(GAMMAS, setting.config.gammas, strict=True))
     values = {**asdict(setting.options), **_resolved(setting), **gammas}
     if any(values[name] not in choices for name, choices in space.items()):
         return None

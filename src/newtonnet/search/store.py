@@ -23,48 +23,53 @@ def store_path(results: str | Path, study: Study) -> Path:
     return Path(results) / "search" / study.dataset / f"{study.name}.jsonl"
 
 
+class BusyError(ValueError):
+    """Another process has the study's file."""
+
+
 @dataclass(frozen=True)
 class Store:
     """The file of one study, held by this process alone; see :func:`open_store`."""
 
     path: Path
+    header: str
+    """Its first line."""
 
     def trials(self) -> list[Trial]:
         """All trials there are, in the order they were finished."""
         return read_trials(self.path)
 
     def append(self, trials: Sequence[Trial]) -> None:
-        """Add the trials of one population and wait until they are on the disk."""
-        _append(self.path, [trial.to_json() for trial in trials])
+        """Add the trials of one population, after the study if they are the first, and wait until they are on disk."""
+        begun = self.path.exists() and self.path.stat().st_size > 0
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        _append(self.path, [*([] if begun else [self.header]), *(trial.to_json() for trial in trials)])
 
 
 @contextmanager
 def open_store(results: str | Path, study: Study) -> Iterator[Store]:
-    """Take a study's file for this process: made if it is new, mended if a crash has left half a line.
+    """Take a study's file for this process, mended if a crash has left half a line; a new one comes with its trials.
 
-    Refused where another process has it, and where it holds trials of another study.
+    Refused with a :class:`BusyError` where another process has it, and where it holds trials of another study.
     """
     path = store_path(results, study)
-    path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(lock_path(results, f"{study.dataset}-{study.name}"), timeout=0)
     try:
         lock.acquire()
     except Timeout:
-        raise ValueError(f"another process is searching {study.name} on {study.dataset} ({path})") from None
+        raise BusyError(f"another process is searching {study.name} on {study.dataset} ({path})") from None
     try:
         header, trials, sound = _read(path)
-        if header is not None and header["key"] != study.key and not trials:
-            header, sound = None, 0  # a study that was opened and never begun
+        if not trials:
+            sound = 0  # of a study that was never begun
         if path.exists() and sound < path.stat().st_size:
             os.truncate(path, sound)
-        if header is None:
-            _append(path, [json.dumps({"key": study.key, "study": study.describe()}, separators=(",", ":"))])
-        elif header["key"] != study.key:
+        if trials and header is not None and header["key"] != study.key:
             raise ValueError(
                 f"{path} holds another study ({_differences(header['study'], study.describe())}); "
                 "move it away or name another folder of results"
             )
-        yield Store(path)
+        yield Store(path, json.dumps({"key": study.key, "study": study.describe()}, separators=(",", ":")))
     finally:
         lock.release()
 
@@ -101,11 +106,11 @@ def _read(path: Path) -> tuple[dict[str, Any] | None, list[Trial], int]:
     for i, line in enumerate(lines):
         try:
             if i == 0:
-                header = json.loads(line)
+                header = _header(line)
             else:
-                trials.append(Trial.from_json(line.decode()))
+                trials.append(_trial(line, header))
         except ValueError as error:
-            if i == len(lines) - 1:
+            if 0 < i == len(lines) - 1:
                 break
             raise ValueError(f"{path}, line {i + 1}: {error}; mend it or move the file away") from error
         size += len(line) + 1
@@ -115,6 +120,20 @@ def _read(path: Path) -> tuple[dict[str, Any] | None, list[Trial], int]:
     if len(set(numbers)) < len(numbers):
         raise ValueError(f"{path} holds a trial twice; mend it or move the file away")
     return header, trials[:whole], sound
+
+
+def _header(line: bytes) -> dict[str, Any]:
+    found = json.loads(line)
+    if not isinstance(found, dict) or not isinstance(found.get("study"), dict) or "key" not in found:
+        raise ValueError("expected a study with its key")
+    return found
+
+
+def _trial(line: bytes, header: dict[str, Any] | None) -> Trial:
+    trial = Trial.from_json(line.decode())
+    if header is None or trial.study != header["key"]:
+        raise ValueError("a trial of another study")
+    return trial
 
 
 def _append(path: Path, lines: Sequence[str]) -> None:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from newtonnet.nn import find_model
 from newtonnet.training import NUMERICS, Config, Setting, override
 from newtonnet.training.record import ADDED
 
-from .space import Space, difference, identity, model_space
+from .space import Space, difference, free, identity, model_space
 
 
 @dataclass(frozen=True)
@@ -122,30 +122,26 @@ def make_study(
     """
     if batch < 1 or max_population < 1:
         raise ValueError(f"batch and max_population must be at least 1, got {batch} and {max_population}")
-    fixed = dict(fixed or {})
-    space = model_space(model) if space is None else space
-    covered = set(fixed) | ({"gamma1", "gamma2", "gamma3"} if "gammas" in fixed else set())
     loaded = load_dataset(dataset, data_root=data_root)
-    chosen = _splits(loaded, protocol, splits, data_root)
     bare = Study(
         dataset=dataset,
         checksum=loaded.graph.checksum,
         model=model,
         label=label,
-        space={name: tuple(choices) for name, choices in space.items() if name not in covered},
-        fixed=fixed,
+        space=free(model_space(model) if space is None else space, fixed or {}),
+        fixed=dict(fixed or {}),
         protocol=protocol,
-        splits=len(chosen),
+        splits=len(_splits(loaded, protocol, splits, data_root)),
         max_epochs=max_epochs,
         patience=patience,
         metric=metric or loaded.entry.metric,
         batch=batch,
         max_population=max_population,
     )
-    return Study(**{**{item.name: getattr(bare, item.name) for item in fields(bare)}, "first": _first(bare, first)})
+    return replace(bare, first=first_trials(bare, first))
 
 
-def _first(study: Study, given: Sequence[Setting]) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+def first_trials(study: Study, given: Sequence[Setting]) -> tuple[tuple[str, Mapping[str, Any]], ...]:
     """The given settings and the defaults, each once and with the study's fixed fields put in."""
     base = study.base()
     settings: dict[str, tuple[str, Mapping[str, Any]]] = {}

@@ -31,21 +31,24 @@ def sweep(
         trials: settings to try in all, those in the store included; fewer where the space has no more.
         stop: asked before each task, with the seconds it is expected to take; where it says yes the task is not begun.
     """
-    for _, trial in sweep_all([(study, store)], executor=executor, trials=trials, stop=stop):
+    for _, trial in sweep_all([(study, store, trials)], executor=executor, stop=stop):
         yield trial
 
 
 def sweep_all(
-    cells: Sequence[tuple[Study, Store]],
-    *,
-    executor: Executor | None = None,
-    trials: int = 40,
-    stop: Stop | None = None,
+    cells: Sequence[tuple[Study, Store, int]], *, executor: Executor | None = None, stop: Stop | None = None
 ) -> Iterator[tuple[Study, Trial]]:
-    """Search several studies, the earlier ones first; a later one fills in where a batch leaves workers idle."""
-    if trials < 1:
-        raise ValueError(f"at least 1 trial is needed, got {trials}")
-    courses = {study.key: _Course(study, store, trials) for study, store in cells}
+    """Search several studies, the earlier ones first; a later one fills in where a batch leaves workers idle.
+
+    Args:
+        cells: each study with its opened file and the settings to try in all, those in the file included.
+        executor: where tasks run; in this process if not given.
+        stop: asked before each task, with the seconds it is expected to take; where it says yes the task is not begun.
+    """
+    for _, _, trials in cells:
+        if trials < 1:
+            raise ValueError(f"at least 1 trial is needed, got {trials}")
+    courses = {study.key: _Course(study, store, trials) for study, store, trials in cells}
     if len(courses) < len(cells):
         raise ValueError("a study is given twice")
 
@@ -84,6 +87,12 @@ def open_batch(study: Study, trials: Sequence[Trial], wanted: int) -> list[Propo
                 "the versions of newtonnet and optuna that began this batch, or move its file away"
             )
     return [proposal for proposal in proposals if proposal.number < wanted and proposal.number not in there]
+
+
+def count_left(study: Study, trials: Sequence[Trial], wanted: int) -> int:
+    """Settings that are still to be tried of ``wanted``; none where the space has no others."""
+    numbers = {trial.number for trial in trials}
+    return sum(number not in numbers for number in range(wanted)) if open_batch(study, trials, wanted) else 0
 
 
 class _Course:

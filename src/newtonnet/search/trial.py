@@ -66,12 +66,18 @@ class Trial:
             names = {field.name for field in fields(cls)}
             if set(data) != names:
                 raise ValueError(f"fields {sorted(set(data) ^ names)}")
+            lengths = {len(data[name]) for name in _BY_SPLIT}
+            if len(lengths) > 1:
+                raise ValueError(f"columns of {min(lengths)} to {max(lengths)} splits")
             return cls(
                 **{name: _as_tuples(value) for name, value in data.items() if name != "setting"},
                 setting=data["setting"],
             )
         except (TypeError, ValueError) as error:
             raise ValueError(f"not a trial of newtonnet: {error}") from error
+
+
+_BY_SPLIT = ("train", "validation", "test", "accuracy", "epochs", "best_epoch", "homophily", "values", "records")
 
 
 def make_trial(

@@ -5,11 +5,12 @@ from .engine import fit
 from .metrics import roc_auc
 from .record import FREQUENCIES, NUMERICS, Outcome, Record, Summary, summarise
 from .run import Progress
-from .setting import Setting, override
+from .setting import GAMMAS, Setting, override
 from .shape import band_masks, predicted_homophily, shape_penalty
 
 __all__ = [
     "FREQUENCIES",
+    "GAMMAS",
     "NUMERICS",
     "Config",
     "Outcome",

@@ -10,7 +10,8 @@ import numpy as np
 
 from .config import Config
 
-_GAMMAS = ("gamma1", "gamma2", "gamma3")
+GAMMAS = ("gamma1", "gamma2", "gamma3")
+"""The parts of the training field ``gammas``: how much low, middle and high frequencies count."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ def override(setting: Setting, changes: Mapping[str, Any]) -> Setting:
     inside: dict[str, Any] = {}
     outside: dict[str, Any] = {}
     for name, value in changes.items():
-        if name in _GAMMAS:
-            gammas[_GAMMAS.index(name)] = _checked(name, value, float)
+        if name in GAMMAS:
+            gammas[GAMMAS.index(name)] = _checked(name, value, float)
         elif name in options:
             inside[name] = _checked(name, value, options[name])
         elif name in training:

@@ -2,12 +2,16 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+from scipy.stats import mannwhitneyu
+
 from newtonnet.experiments.exhibit import (
     BANDS,
     FAILS,
     HOLDS,
     OPEN,
     PARTLY,
+    UNSURE,
     Curves,
     Figure,
     Finding,
@@ -16,9 +20,10 @@ from newtonnet.experiments.exhibit import (
     Table,
 )
 from newtonnet.experiments.results import Line
+from newtonnet.experiments.statistics import SIGNIFICANT
 
 from .agreement import agreement, agreement_table, repeated
-from .trends import Trend, crossing, trends
+from .trends import Array, Trend, crossing, trends
 
 PIVOT = 0.5
 """1/C: the block model has two classes."""
@@ -76,24 +81,14 @@ def _findings(trend: Trend, *, alone: bool) -> list[Finding]:
         return [Finding(claim, few, paper, OPEN) for claim, paper in zip(claims, published, strict=True)]
     rising, falling = trend.rank_correlation(0), trend.rank_correlation(2)
     peak = float(trend.homophily[int(middle.argmax())])
-    ends = max(middle[0], middle[-1])
     place = crossing(trend.homophily, low, high)
-    verdicts = (
-        _trend_verdict(rising),
-        _trend_verdict(-falling),
-        HOLDS if 0 < peak < 1 and middle.max() > 1.1 * ends else FAILS,
-        FAILS
-        if place is None
-        else HOLDS
-        if abs(place - PIVOT) <= 0.1
-        else PARTLY
-        if abs(place - PIVOT) <= 0.2
-        else FAILS,
-    )
+    trending = (_trend_verdict(rising), _trend_verdict(-falling))
+    verdicts = (*trending, _peak_verdict(trend), _crossing_verdict(place, sure=trending == (HOLDS, HOLDS)))
+    thirds = ", ".join(f"{part.mean():.2f}" for part in _thirds(trend))
     ours = (
         f"rank correlation {rising:+.2f}{at}",
         f"rank correlation {falling:+.2f}{at}",
-        f"largest at h = {peak:g} ({middle.max():.2f}; {middle[0]:.2f} and {middle[-1]:.2f} at the ends){at}",
+        f"largest at h = {peak:g} ({middle.max():.2f}); mean over the thirds of h {thirds}{at}",
         ("they do not" if place is None else f"at h = {place:g}") + at,
     )
     return [Finding(*row) for row in zip(claims, ours, published, verdicts, strict=True)]
@@ -101,6 +96,30 @@ def _findings(trend: Trend, *, alone: bool) -> list[Finding]:
 
 def _trend_verdict(correlation: float) -> str:
     return HOLDS if correlation >= 0.7 else PARTLY if correlation >= 0.4 else FAILS
+
+
+def _thirds(trend: Trend) -> list[Array]:
+    """Importance of the middle band in the lower, the middle and the upper third of homophily."""
+    places = np.digitize(trend.homophily, (1 / 3, 2 / 3))
+    return [trend.importance[places == third, 1] for third in range(3)]
+
+
+def _peak_verdict(trend: Trend) -> str:
+    """Whether the middle third is above both others by more than chance (the test of Mann and Whitney, one-sided)."""
+    lower, between, upper = _thirds(trend)
+    if not min(len(lower), len(between), len(upper)):
+        return UNSURE
+    chances = [mannwhitneyu(between, end, alternative="greater").pvalue for end in (lower, upper)]
+    if max(chances) < SIGNIFICANT:
+        return HOLDS
+    return FAILS if max(chances) > 1 - SIGNIFICANT else UNSURE
+
+
+def _crossing_verdict(place: float | None, *, sure: bool) -> str:
+    """How near the place is; not certain unless both trends are: curves without one cross anywhere."""
+    if place is None or abs(place - PIVOT) > 0.2:
+        return FAILS
+    return UNSURE if not sure else HOLDS if abs(place - PIVOT) <= 0.1 else PARTLY
 
 
 def _table(trend: Trend) -> Table:

@@ -87,9 +87,9 @@ def trends(lines: Sequence[Line]) -> list[Trend]:
         groups[size][key["homophily"]][key["mask"]] = np.array(line["test"])
     found = []
     for (nodes, features, epochs), by_homophily in sorted(groups.items()):
-        # Graphs are compared on equal terms: a homophily without all masks waits until they are there.
-        masks = max(len(scores) for scores in by_homophily.values())
-        complete = {h: list(scores.values()) for h, scores in sorted(by_homophily.items()) if len(scores) == masks}
+        # Graphs are compared on equal terms: a further mask waits until every homophily has it.
+        masks = min(len(scores) for scores in by_homophily.values())
+        complete = {h: [scores[mask] for mask in sorted(scores)[:masks]] for h, scores in sorted(by_homophily.items())}
         means = [np.mean(scores, axis=0) for scores in complete.values()]
         alone = [[importances(score, filters) for score in scores] for scores in complete.values()]
         found.append(
