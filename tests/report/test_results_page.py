@@ -1,6 +1,11 @@
+from pathlib import Path
+
 from newtonnet.experiments.claim import Claim
+from newtonnet.experiments.claims import CLAIMS
 from newtonnet.experiments.exhibit import Figure, Finding, Report, Table
-from newtonnet.report import Shown, fill_results, results_page
+from newtonnet.report import Shown, fill_results, results_page, show_stored
+
+PROJECT = Path(__file__).parents[2]
 
 TABLE = Table("Numbers", ("name", "value"), (("a", 1.5),), ("A note.", "Another."))
 REPORT = Report(
@@ -27,6 +32,14 @@ def test_the_page_holds_every_claim_and_one_line_for_what_is_not_stored():
         assert part in squares
     assert "Nothing is stored yet; `newtonnet reproduce cubes --profile paper` does it." in cubes
     assert "`newtonnet reproduce all --no-run --out docs`" in page
+
+
+def test_the_pages_say_what_is_stored():
+    """If this fails: newtonnet reproduce all --no-run --out docs."""
+    shown = show_stored(CLAIMS.values(), PROJECT / "results")
+    assert results_page(shown) == (PROJECT / "docs/results.md").read_text(encoding="utf-8")
+    readme = (PROJECT / "README.md").read_text(encoding="utf-8")
+    assert fill_results(readme, shown) == readme
 
 
 def test_a_claim_with_a_page_of_its_own_is_told_in_brief():

@@ -12,7 +12,7 @@ from newtonnet.experiments.claim import PROFILES, Claim, Request, check_options,
 from newtonnet.experiments.claims import CLAIMS, find_claim
 from newtonnet.experiments.exhibit import Report
 from newtonnet.files import write_whole
-from newtonnet.report import Shown, fill_results, print_report, report_markdown, results_page, save_figure
+from newtonnet.report import fill_results, print_report, report_markdown, results_page, save_figure, show_stored
 
 from .amounts import seconds
 from .app import app, print_json, talk
@@ -125,10 +125,7 @@ def reproduce(
 
 def _show_all(results: Path, out: Path | None, *, json: bool) -> None:
     """Every claim from what is stored; with a folder also the page of results and what other pages mark."""
-    shown = []
-    for claim in CLAIMS.values():
-        lines = load_lines(claim, results)
-        shown.append(Shown(claim, claim.summarise(lines) if lines else None))
+    shown = show_stored(CLAIMS.values(), results)
     if out is not None:
         for one in shown:
             if one.report is not None:

@@ -95,8 +95,8 @@ def summarise(lines: Sequence[Line]) -> Report:
     notes = (
         f"Accuracy in percent. {how_made(stored)} Both arms have the same number of settings; trials of Table 1's "
         "search that have all gammas 0 count to the arm without, before those of its own search. Gammas are those that "
-        "the paper's selection takes. Differences are paired by split, with 95% intervals by the variance of Nadeau and Bengio; "
-        "p is by Holm over the graphs. The arm with has the authors' gammas among its settings.",
+        "the paper's selection takes. Differences are paired by split, with 95% intervals by the variance of Nadeau "
+        "and Bengio; p is by Holm over the graphs. The arm with has the authors' gammas among its settings.",
         "Command: `newtonnet reproduce ablation --profile paper`",
     )
     return Report(

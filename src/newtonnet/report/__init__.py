@@ -5,7 +5,7 @@ from .exhibits import print_report, report_markdown, table_markdown
 from .findings import Agreement, Data, Evaluation, Findings, History, Part, Response, Scores, Spectrum
 from .findings_page import render_findings
 from .page import Study, headline, render
-from .results_page import Shown, fill_results, results_page
+from .results_page import Shown, fill_results, results_page, show_stored
 from .terminal import draw_response
 
 __all__ = [
@@ -30,5 +30,6 @@ __all__ = [
     "report_markdown",
     "results_page",
     "save_figure",
+    "show_stored",
     "table_markdown",
 ]
