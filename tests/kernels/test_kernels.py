@@ -137,9 +137,10 @@ def test_a_map_to_few_columns_equals_einsum(classes, dtype, rng):
     hidden = torch.tensor(rng.standard_normal((19, 3, 24)), dtype=dtype)
     weight = torch.tensor(rng.standard_normal((3, 24, classes)), dtype=dtype)
     bias = torch.tensor(rng.standard_normal((3, classes)), dtype=dtype)
-    assert kernels.can_combine(weight)
     assert not kernels.can_combine(weight[:, :23])
-    close(kernels.combine(hidden, weight, bias), np.einsum("nph,phc->npc", hidden, weight) + bias.numpy())
+    assert kernels.can_combine(weight) == (classes <= compiler.widest(dtype))  # it depends on the machine's registers
+    if kernels.can_combine(weight):
+        close(kernels.combine(hidden, weight, bias), np.einsum("nph,phc->npc", hidden, weight) + bias.numpy())
 
 
 @pytest.mark.parametrize("rows", [1, 4, 19, 30])

@@ -90,19 +90,24 @@ def placed(monkeypatch):
     return references
 
 
-def test_a_node_killed_in_the_middle_costs_no_trial(study, unbroken, cluster, executor, tmp_path):
+def test_a_node_killed_in_the_middle_costs_no_trial(study, cluster, executor, tmp_path):
+    longer = replace(study, max_epochs=60, patience=60)  # a quarter of a second and more
+    unbroken = search(tmp_path / "unbroken", longer, trials=12)
     node = cluster.add_node(num_cpus=2)
     cluster.wait_for_nodes()
+    # Three tasks at a time, at least one of them on the node; it strikes when they have just begun.
+    strike = threading.Timer(0.1, _cut_power, (cluster, node))
 
     def murderous(source):
         for number, result in enumerate(executor(source)):
-            if number == 25:  # three tasks at a time, at least one of them on the node
-                _cut_power(cluster, node)
+            if number == 1:
+                strike.start()
             yield result
 
     with pytest.warns(RuntimeWarning, match=r"newtonnet on digits, trials \d+ was lost \(\w+\) and runs again"):
-        assert search(tmp_path, study, murderous) == unbroken
-    assert len(unbroken) == TRIALS
+        assert search(tmp_path / "broken", longer, murderous, trials=12) == unbroken
+    strike.join()
+    assert len(unbroken) == 12
 
 
 def _cut_power(cluster, node):

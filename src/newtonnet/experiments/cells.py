@@ -1,4 +1,4 @@
-"""The searches that a claim rests on: one model on one graph each, as they are wanted and as they are stored."""
+"""The searches that a claim rests on: one model on one graph each, what they lack, and how that is searched."""
 
 import math
 import warnings

@@ -62,7 +62,7 @@ FREQUENCY = Claim(
         "The more homophilous a graph, the more low and the less high frequency its best filters let through; "
         "the two change places near h = 1/C, and the middle band matters most there."
     ),
-    place="Section 3.2, Fig. 1b; Appendix E.3, the grid of sizes",
+    place="Section 3.2, Fig. 1b; other sizes, Appendix E.3, by --nodes and --features",
     units=units,
     summarise=summarise,
     options=frozenset({"nodes", "features", "homophilies"}),
