@@ -147,14 +147,14 @@ def test_graphs_are_checked_and_picked_where_nothing_is_trained(capsys):
     assert "'nonsense' is none of the graphs here" in capsys.readouterr().err
 
 
-def test_only_the_page_beside_the_folder_of_pages_is_filled(capsys, tmp_path):
-    page = "<!-- results interpolation -->\nold\n<!-- end -->\n"
-    (tmp_path / "README.md").write_text(page)
-    (tmp_path / "there").mkdir()
-    (tmp_path / "there/README.md").write_text(page)
-    assert run(app, ["reproduce", "theory", "--for", "1s"]) == 0
+def test_only_the_page_beside_the_folder_of_pages_is_filled(tmp_path, monkeypatch):
+    monkeypatch.setattr("newtonnet.cli.reproduce.fill_results", lambda text, shown: f"{text} filled")
+    for folder in (tmp_path, tmp_path / "there"):
+        folder.mkdir(exist_ok=True)
+        (folder / "README.md").write_text("page")
     assert run(app, ["reproduce", "all", "--out", "there/docs"]) == 0
-    assert (tmp_path / "README.md").read_text() == page
+    assert (tmp_path / "README.md").read_text() == "page"
+    assert (tmp_path / "there/README.md").read_text() == "page filled"
 
 
 @pytest.mark.parametrize(

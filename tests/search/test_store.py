@@ -114,3 +114,12 @@ def test_a_trial_of_another_study_or_with_a_split_missing_is_refused(filled, cha
     filled.write_text("\n".join([first, json.dumps({**json.loads(line), **change}), *rest]) + "\n")
     with pytest.raises(ValueError, match=r"mlp.jsonl, line 2: .*(another study|columns of 1 to 3 splits)"):
         read_trials(filled)
+
+
+def test_a_last_line_of_another_study_is_refused_and_kept(study, filled, tmp_path):
+    *lines, last = filled.read_text().splitlines()
+    text = "\n".join([*lines, json.dumps({**json.loads(last), "study": "other"})]) + "\n"
+    filled.write_text(text)
+    with pytest.raises(ValueError, match=r"mlp.jsonl, line 7: a trial of another study"), open_store(tmp_path, study):
+        pass
+    assert filled.read_text() == text

@@ -108,11 +108,13 @@ def _read(path: Path) -> tuple[dict[str, Any] | None, list[Trial], int]:
             if i == 0:
                 header = _header(line)
             else:
-                trials.append(_trial(line, header))
+                trials.append(Trial.from_json(line.decode()))
         except ValueError as error:
             if 0 < i == len(lines) - 1:
                 break
             raise ValueError(f"{path}, line {i + 1}: {error}; mend it or move the file away") from error
+        if header is None or (i > 0 and trials[-1].study != header["key"]):
+            raise ValueError(f"{path}, line {i + 1}: a trial of another study; mend it or move the file away")
         size += len(line) + 1
         if i == 0 or trials[-1].number == trials[-1].beside[-1]:
             sound, whole = size, len(trials)
@@ -127,13 +129,6 @@ def _header(line: bytes) -> dict[str, Any]:
     if not isinstance(found, dict) or not isinstance(found.get("study"), dict) or "key" not in found:
         raise ValueError("expected a study with its key")
     return found
-
-
-def _trial(line: bytes, header: dict[str, Any] | None) -> Trial:
-    trial = Trial.from_json(line.decode())
-    if header is None or trial.study != header["key"]:
-        raise ValueError("a trial of another study")
-    return trial
 
 
 def _append(path: Path, lines: Sequence[str]) -> None:
