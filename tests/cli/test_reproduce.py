@@ -38,6 +38,9 @@ def test_nothing_stored_says_so_and_does_nothing(capsys, tmp_path):
     assert json.loads(captured.out)["left"] == 21
     assert json.loads(captured.out)["findings"][0]["verdict"] == "not measured yet"
     assert "21 pieces of work" in captured.err
+    assert "there is no folder results" in captured.err
+    assert run(app, ["reproduce", "all", "--results", "nowhere"]) == 0
+    assert "there is no folder nowhere" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

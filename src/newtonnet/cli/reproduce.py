@@ -61,7 +61,11 @@ def reproduce(
         ),
     ] = False,
     datasets: Annotated[
-        str | None, typer.Option(rich_help_panel=OWN, help="Graphs by name, with commas between.")
+        str | None,
+        typer.Option(
+            rich_help_panel=OWN,
+            help="Graphs to work on, with commas between; printed tables show all that is stored.",
+        ),
     ] = None,
     workers: Annotated[int | None, typer.Option(rich_help_panel=SEARCHES, help=WORKERS)] = None,
     on: Annotated[str, typer.Option(rich_help_panel=SEARCHES, help=ON)] = "local",
@@ -89,6 +93,7 @@ def reproduce(
     if claim == ALL:
         if (datasets, time_limit, nodes, features, homophilies, workers, address) != (None,) * 7:
             raise ValueError("all shows what is stored: it takes --results, --out and --json alone")
+        _tell_if_missing(results)
         _show_all(results, out, json=json)
         return
     chosen = find_claim(claim)
@@ -107,6 +112,7 @@ def reproduce(
     left = 0 if idle else work(chosen, request, results, limit=limit, place=place)
     report = chosen.summarise(load_lines(chosen, results))
     if idle:
+        _tell_if_missing(results)
         left = left_undone(chosen, request, results)
     if out is not None:
         _write(chosen, report, out, profile)
@@ -121,6 +127,11 @@ def reproduce(
         if not console.is_terminal:
             console.width = WIDTH
         print_report(chosen, report, console)
+
+
+def _tell_if_missing(results: Path) -> None:
+    if not results.is_dir():
+        talk.print(f"there is no folder {results}, so nothing is stored; --results names another", style="dim")
 
 
 def _show_all(results: Path, out: Path | None, *, json: bool) -> None:

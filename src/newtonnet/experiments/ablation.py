@@ -10,8 +10,8 @@ from .cells import Cell
 from .claim import Claim, Request
 from .exhibit import FAILS, HOLDS, OPEN, PARTLY, UNSURE, Finding, Report, Table
 from .results import Line
-from .scores import chance, gammas_text, how_made, score, split_ratio
-from .statistics import SIGNIFICANT, Estimate, compare, contrast, holm
+from .scores import chance, gain, gammas_text, how_made, score
+from .statistics import SIGNIFICANT, Estimate, contrast, holm
 from .stored import read_stored
 from .table1 import chosen_datasets, trials_of
 
@@ -115,15 +115,8 @@ _PUBLISHED = "Fig. 4: large gains on chameleon, squirrel and crocodile, small on
 
 
 def _gains(lines: Sequence[Line], selection: str) -> dict[str, Estimate]:
-    found = {line["with"].dataset: _gain(line, selection) for line in lines}
-    return {name: gain for name, gain in found.items() if gain is not None}
-
-
-def _gain(line: Line, selection: str) -> Estimate | None:
-    with_, without = score(line["with"], selection), score(line["without"], selection)
-    if with_ is None or without is None:
-        return None
-    return compare(with_.test, without.test, split_ratio(line["with"].dataset, "random"))
+    found = {line["with"].dataset: gain(line["with"], line["without"], selection) for line in lines}
+    return {name: one for name, one in found.items() if one is not None}
 
 
 def _helps(gains: dict[str, Estimate]) -> Finding:

@@ -13,8 +13,8 @@ from .exhibit import Cell as Entry
 from .published import SCORES
 from .results import Line
 from .score_tables import HERO
-from .scores import equal_searches, how_made, score, split_ratio
-from .statistics import Estimate, compare
+from .scores import equal_searches, gain, how_made, score
+from .statistics import Estimate
 from .stored import Stored, read_stored
 from .table1 import FEW, QUICK, chosen_datasets
 
@@ -58,9 +58,9 @@ def summarise(lines: Sequence[Line]) -> Report:
     for line in lines:
         dataset = line[LABEL].dataset
         for rival, own in gains.items():
-            gain = _gain(line, rival)
-            if gain is not None:
-                own[dataset] = gain
+            found = gain(line[LABEL], line[rival], "nested")
+            if found is not None:
+                own[dataset] = found
         shown = (score(line[arm], selection) for arm in ARMS for selection in ("paper", "nested"))
         published = SCORES[dataset, HERO]
         rows.append(
@@ -83,9 +83,7 @@ def summarise(lines: Sequence[Line]) -> Report:
         "Command: `newtonnet reproduce branch --profile paper`",
     )
     table = Table("NewtonNet with an adjacency branch", _COLUMNS, tuple(rows), notes)
-    data = {
-        rival: {name: [gain.mean, gain.low, gain.high] for name, gain in own.items()} for rival, own in gains.items()
-    }
+    data = {rival: {name: [one.mean, one.low, one.high] for name, one in own.items()} for rival, own in gains.items()}
     adds, more = gains["plain"], gains["linkx"]
     return Report((_finding(_ADDS, adds, beside=more), _finding(_MORE, more, beside=adds)), tables=(table,), data=data)
 
@@ -108,15 +106,8 @@ _COLUMNS = (
 )
 
 
-def _gain(line: Line, rival: str) -> Estimate | None:
-    ours, theirs = score(line[LABEL], "nested"), score(line[rival], "nested")
-    if ours is None or theirs is None:
-        return None
-    return compare(ours.test, theirs.test, split_ratio(line[LABEL].dataset, "random"))
-
-
 def _finding(statement: str, gains: Mapping[str, Estimate], *, beside: Mapping[str, Estimate]) -> Finding:
-    ours = "; ".join(f"{name} {gain.signed}" for name, gain in gains.items())
+    ours = "; ".join(f"{name} {one.signed}" for name, one in gains.items())
     named = f"{statement} ({', '.join(gains)})" if gains else statement
     return Finding(
         named, ours or "no scores", _PUBLISHED, judge_gains(list(gains.values()), beside=list(beside.values()))

@@ -3,13 +3,15 @@
 from itertools import pairwise
 from typing import Any
 
+from newtonnet.graphs import BANDS as CUTS
+
 from .exhibit import BANDS, Arrow, Curves, Figure, Series
 from .frequency import AMPLITUDES
 
 CANDIDATE = (0.4, 1.6, 0.8)
 """The paper's example of a candidate filter: low, middle and high amplitude."""
 
-EDGES = (0.0, 2 / 3, 4 / 3, 2.0)
+EDGES = (0.0, *CUTS, 2.0)
 
 
 def draw_candidates() -> Figure:

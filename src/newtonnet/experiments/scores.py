@@ -89,6 +89,14 @@ def split_ratio(dataset: str, protocol: str) -> float:
     return (n - 6 * n // 10 - 2 * n // 10) / (tenths * n // 10)
 
 
+def gain(ours: Stored, theirs: Stored, selection: str) -> Estimate | None:
+    """One study's score less another's on the same splits, by one selection; None where either has no score."""
+    one, other = score(ours, selection), score(theirs, selection)
+    if one is None or other is None:
+        return None
+    return compare(one.test, other.test, split_ratio(ours.dataset, ours.protocol))
+
+
 def against(pairs: Mapping[str, tuple[Score, Score]], ratio: float) -> dict[str, tuple[Estimate, float]]:
     """The first less the second of every pair on one graph, and the p-values that Holm adjusts for all of them."""
     found = {name: compare(one.test, other.test, ratio) for name, (one, other) in pairs.items()}
