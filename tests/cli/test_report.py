@@ -3,11 +3,14 @@ import re
 import shlex
 from dataclasses import replace
 from html import unescape
+from types import SimpleNamespace
 
 import pytest
 
+from newtonnet.cli import report
 from newtonnet.cli.alike import group_runs
 from newtonnet.cli.app import app, run
+from newtonnet.datasets import csbm
 from newtonnet.training import Record
 
 
@@ -116,3 +119,17 @@ def test_records_of_own_tables_have_their_page_elsewhere(records, tmp_path, one_
     own.write_text("".join(json.dumps({**json.loads(line), "dataset": "nodes"}) + "\n" for line in lines))
     assert run(app, ["report", str(own), "--out", str(tmp_path / "page.html")]) == 2
     one_line("records of your own tables have their page in the folder of the run")
+
+
+def test_records_of_a_graph_as_stored_have_their_page(records, tmp_path, monkeypatch):
+    other = csbm(0.3, nodes=50, features=4)
+    load = report.load_dataset
+
+    def load_either(name, *, data_root, directed):
+        return SimpleNamespace(graph=other) if directed == "as-stored" else load(name, data_root=data_root)
+
+    monkeypatch.setattr(report, "load_dataset", load_either)
+    record = Record.from_json(records[0].read_text().splitlines()[0])
+    path = changed(replace(record, checksum=other.checksum).to_json() + "\n", tmp_path)
+    assert run(app, ["report", str(path), "--out", str(tmp_path / "page.html")]) == 0
+    assert run(app, ["report", str(records[0]), "--out", str(tmp_path / "page.html")]) == 0

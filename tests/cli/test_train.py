@@ -1,3 +1,4 @@
+import html
 import json
 import os
 import signal
@@ -55,6 +56,7 @@ def test_seed_and_options_reach_the_model(capsys):
     first, again, other = train("--seed", "1"), train("--seed", "1"), train("--seed", "5")
     assert first["splits"] == again["splits"]
     assert first["values"] != other["values"]
+    assert (first["settings"]["run_seed"], other["settings"]["run_seed"]) == (1, 5)
     shaped = train("--points", "chebyshev", "--degree", "8", "--signed", "--hidden", "8", "--dropout", "0.1")
     assert len(shaped["points"]) == 9
     assert shaped["settings"]["nonnegative"] is False
@@ -130,13 +132,14 @@ def test_a_mistake_gets_one_line_and_exit_code_2(arguments, message, capsys, tmp
 
 
 def test_demo_trains_both_graphs_and_writes_the_page(capsys, tmp_path):
-    assert run(app, ["demo", "--splits", "2", "--max-epochs", "100"]) == 0
+    assert run(app, ["demo", "--splits", "2", "--max-epochs", "100", "--out", "my demo"]) == 0
     out = capsys.readouterr().out
     assert "learned filter: digits" in out
-    page = (tmp_path / "out/demo/report.html").read_text()
+    page = (tmp_path / "my demo/report.html").read_text()
+    assert html.escape("newtonnet demo --out 'my demo' --splits 2 --max-epochs 100") in page
     assert "this graph is homophilous" in page
     assert "this graph is heterophilous" in page
-    records = [Record.from_json(line) for line in (tmp_path / "out/demo/records.jsonl").read_text().splitlines()]
+    records = [Record.from_json(line) for line in (tmp_path / "my demo/records.jsonl").read_text().splitlines()]
     homophilous = np.mean([r.outcome.values for r in records[:2]], axis=0)
     heterophilous = np.mean([r.outcome.values for r in records[2:]], axis=0)
     assert homophilous[:2].mean() > homophilous[4:].mean()
@@ -160,6 +163,16 @@ def test_a_run_with_other_settings_does_not_overwrite_the_first_ones_records(cap
     for more in ([], ["--seed", "3"], ["--set", "ceiling=1.5"]):
         assert run(app, ["train", "digits", "--splits", "1", "--max-epochs", "5", *more]) == 0
     assert len(list((tmp_path / "out/records").iterdir())) == 3
+
+
+def test_a_setting_can_be_taken_away(capsys):
+    assert run(app, ["train", "digits", *FAST, "--set", "ceiling=1.5", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["settings"]["ceiling"] == 1.5
+    assert run(app, ["train", "digits", *FAST, "--set", "filter_learning_rate=null", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["settings"]["source"] == "default, changed"
+    assert result["settings"]["filter_learning_rate"] is None
+    assert run(app, ["train", "digits", *FAST, "--set", "dropout=null"]) == 2
 
 
 def test_changed_settings_say_so(capsys):

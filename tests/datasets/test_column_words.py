@@ -80,6 +80,14 @@ def test_values_never_seen_and_columns_never_fitted_are_told():
     assert strangers(table, learn_encoding(table)) == []
 
 
+def test_values_beside_zeros_and_ones_are_told():
+    table = pa.table({"smokes": [0, 1, 1]})
+    other = pa.table({"smokes": [0, 57, None]})
+    found = strangers(other, learn_encoding(table))
+    assert found[0] == "smokes: other than 0 and 1 in 1 of the rows"
+    assert "taken for 0" in found[1]
+
+
 def test_too_many_texts_are_refused_with_the_reason_they_are_texts():
     table = pa.table({"x": [f"{i},5" for i in range(1500)]})
     with pytest.raises(ValueError, match="such as '0,5': numbers need a decimal point"):

@@ -134,3 +134,17 @@ def test_text_where_numbers_were_is_refused():
     encoding = learn_encoding(pa.table({"a": [1, 2, 3]}))
     with pytest.raises(ValueError, match="row 1 holds 'one' in column 'a', which must hold numbers"):
         encode(pa.table({"a": ["one", "two", "three"]}), encoding)
+
+
+def test_one_number_and_gaps_are_not_scaled_by_rounding():
+    table = pa.table({"x": [0.1] * 3 + [None] * 3})
+    encoding = learn_encoding(table)
+    assert encoding.columns[0].scale == 1
+    np.testing.assert_array_equal(encode(table, encoding)[:, 0], 0)
+    np.testing.assert_allclose(encode(pa.table({"x": [0.2]}), encoding)[0, 0], 0.1, rtol=1e-6)
+
+
+def test_dates_are_refused_where_there_were_zeros_and_ones():
+    encoding = learn_encoding(pa.table({"x": [0, 1, 1]}))
+    with pytest.raises(ValueError, match="held numbers when the model was fitted"):
+        encode(pa.table({"x": [datetime.date(2020, 1, 1)]}), encoding)

@@ -637,3 +637,40 @@ def test_an_index_that_merely_counts_rows_is_no_column(nodes, edges, name):
     assert load_tables(backwards, links, label_column="label").checksum == expected.checksum
     without = counted.rename(columns={"id": "node"})
     assert load_tables(without, links, label_column="label").checksum == expected.checksum
+
+
+PEOPLE = ("ann", "bob", "cy", "dee")
+
+
+def test_a_header_of_any_length_is_read(edges, write):
+    header = ",".join(["id", *(f"feature_{i}" for i in range(8000)), "label"])
+    assert len(header) > 1 << 16
+    rows = [",".join([name, *(str(i * j) for j in range(1, 8001)), "xy"[i % 2]]) for i, name in enumerate(PEOPLE)]
+    graph = load_tables(write("wide.csv", "\n".join([header, *rows])), edges, label_column="label")
+    assert graph.features.shape == (4, 8000)
+    assert graph.class_names == ("x", "y")
+
+
+def test_a_row_longer_than_a_block_is_read(edges, write):
+    rows = [f"{name},{name * (1 << 20)},{name[0]}" for name in PEOPLE]
+    graph = load_tables(write("essays.csv", "\n".join(["id,essay,label", *rows])), edges, label_column="label")
+    assert graph.features.shape == (4, 4)
+
+
+def test_a_delimiter_inside_quoted_names_is_a_letter(edges, write):
+    rows = [f"{name};{i};{name[0]}" for i, name in enumerate(PEOPLE)]
+    nodes = write("sizes.csv", "\n".join(['id;"size, in cm, rounded, mean";label', *rows]))
+    assert load_tables(nodes, edges, label_column="label").class_names == ("a", "b", "c", "d")
+
+
+def test_a_first_line_that_is_no_header_is_one_clear_line(edges, write):
+    with pytest.raises(ValueError, match=r"the header of .* cannot be read"):
+        load_tables(write("nodes.csv", "x" * (1 << 18) + "\na\n"), edges)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_words_that_count_as_unknown_labels_are_told(kind):
+    nodes = pa.table({"id": [*"abcd"], "label": pa.array(["x", "NA", "y", "NA"], kind)})
+    links = pa.table({"source": ["a"], "target": ["b"]})
+    reading = read_tables(nodes, links, columns=find_columns(nodes, links, label_column="label"))
+    assert "The label 'NA' counts as unknown (2 times)." in reading.notes

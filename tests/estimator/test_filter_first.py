@@ -113,3 +113,10 @@ def test_labels_held_back_are_predicted_within_the_memory_that_is_allowed(graph,
     clone(QUICK).set_params(max_memory=10**6, max_epochs=1).fit(graph, half)
     assert len(allowed) >= 2
     assert set(allowed) == {10**6}
+
+
+def test_an_epoch_is_done_even_where_the_blocks_took_all_the_time(graph, half):
+    hurried = clone(QUICK).set_params(time_budget=1e-9).fit(graph, half)
+    assert not hurried.complete_
+    assert [record.outcome.epochs for record in hurried.records_] == [1]
+    assert hurried.predict_proba(graph).shape == (300, 2)

@@ -243,12 +243,6 @@ def test_bernnet_costs_as_many_sparse_products_as_newtonnet(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ZOO)
-def test_a_row_names_the_optimiser_groups_that_its_model_has(name):
-    model = build(name, csbm(0.5, nodes=40, features=3))
-    assert {model.groups[parameter] for parameter in model.learned()} == set(ZOO[name].groups)
-
-
-@pytest.mark.parametrize("name", ZOO)
 def test_a_search_space_names_options_or_training_fields_and_includes_no_nonsense(name):
     entry = ZOO[name]
     known = {field.name for field in fields(entry.options)} | {field.name for field in fields(Config)}

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.stats import t as student
 
 from newtonnet import NewtonNetClassifier, cross_validate
@@ -277,6 +278,21 @@ def test_repeated_features_are_found_whatever_their_storage(sparse, rng):
     expected = 200 - len(np.unique(rows.astype(np.float32), axis=0))
     assert repeats(graph.features) == expected
     assert any("same features as another" in sentence for sentence in cautions(graph))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_one_huge_number_makes_no_rows_alike(sparse, rng):
+    rows = (rng.random((1000, 20)) < (0.2 if sparse else 1)) * rng.normal(size=(1000, 20))
+    rows[:, 0], rows[0, 0] = np.arange(1, 1001), 1e13
+    features = rows.astype(np.float32)
+    assert repeats(sp.csr_array(features) if sparse else features) == 0
+
+
+def test_the_page_of_the_precomputed_regime_shows_the_filters_points(graph):
+    fitted = NewtonNetClassifier(regime="precomputed", folds=2, max_epochs=5, threads=1).fit(graph)
+    found = gather(fitted, graph, fitted.predict_proba(graph), title="", command="", seconds=0.0)
+    np.testing.assert_array_equal(found.response.points, fitted.filter_.points)
+    assert [part.drawn for part in found.parts] == [True]
 
 
 def test_epochs_are_told_only_where_time_ran_out_early(graph, classifier):

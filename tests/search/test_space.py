@@ -1,7 +1,8 @@
 import pytest
 
+from newtonnet.datasets import csbm
 from newtonnet.experiments import find_setting
-from newtonnet.nn import ZOO
+from newtonnet.nn import ZOO, build
 from newtonnet.search import difference, identity, model_space
 from newtonnet.search.space import point
 from newtonnet.training import override
@@ -10,9 +11,16 @@ from newtonnet.training import override
 @pytest.mark.parametrize("model", sorted(ZOO))
 def test_every_value_of_every_space_is_one_the_model_takes(model):
     default = find_setting("cora", model, "default")
+    graph = csbm(0.5, nodes=40, features=3)
     for name, values in model_space(model).items():
         for value in values:
-            override(default, {name: value})
+            build(model, graph, override(default, {name: value}).options)
+
+
+def test_a_value_that_no_model_takes_is_refused_when_it_is_built():
+    wrong = override(find_setting("cora", "gcn", "default"), {"dropout": 2.0})
+    with pytest.raises(ValueError, match="dropout"):
+        build("gcn", csbm(0.5, nodes=40, features=3), wrong.options)
 
 
 def test_newtonnets_variant_is_searched_too():

@@ -27,7 +27,10 @@ def graph():
 @pytest.fixture(scope="module")
 def members(graph):
     splits = make_splits(graph, count=7)
-    configs = [Config(seed=i, learning_rate=0.01 * (i + 1), max_epochs=25, patience=8) for i in range(7)]
+    gammas = [(float(i % 3), float(i % 2), 0.5 * i) for i in range(7)]  # with and without the penalty, side by side
+    configs = [
+        Config(seed=i, learning_rate=0.01 * (i + 1), gammas=gammas[i], max_epochs=25, patience=8) for i in range(7)
+    ]
     return splits, configs
 
 

@@ -19,11 +19,13 @@ from newtonnet.report import Study, draw_response, headline, render
 from newtonnet.training import summarise
 
 from .app import app, talk
+from .command_line import command_line
 from .splits import check_writable, run_splits
 
 
 @app.command()
 def demo(
+    context: typer.Context,
     out: Annotated[Path, typer.Option(help="Folder for report.html and the records.")] = Path("out/demo"),
     splits: Annotated[int, typer.Option(help="Splits of each graph.")] = 3,
     max_epochs: Annotated[int, typer.Option(help="Longest training.")] = 300,
@@ -45,8 +47,8 @@ def demo(
         records = run_splits(graph, "newtonnet", setting, make_splits(graph, count=splits))
         studies.append(Study(title, records, homophily(graph).edge, graph.classes))
     _print(studies)
-    command = f"newtonnet demo --out {out} --splits {splits} --max-epochs {max_epochs}"
-    write_whole(out / "report.html", render("What NewtonNet learned on two graphs", studies, command=command))
+    page = render("What NewtonNet learned on two graphs", studies, command=command_line(context))
+    write_whole(out / "report.html", page)
     lines = [record.to_json() + "\n" for study in studies for record in study.records]
     write_whole(out / "records.jsonl", "".join(lines))
     talk.print(f"{out / 'report.html'} written; {time.monotonic() - started:.0f} s in all", style="dim")

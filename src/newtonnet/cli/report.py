@@ -64,7 +64,8 @@ def _study(title: str, records: list[Record], data_root: Path | None) -> Study:
             f"there is no data set {name!r}: records of your own tables have their page in the folder of the run, "
             "report.html"
         )
-    graph = load_dataset(name, data_root=data_root).graph
-    if any(record.checksum != graph.checksum for record in records):
-        raise ValueError(f"these records are of another {name} than the one at hand; train again")
-    return Study(title, records, homophily(graph).edge, graph.classes)
+    for directed in (None, "as-stored"):
+        graph = load_dataset(name, data_root=data_root, directed=directed).graph
+        if all(record.checksum == graph.checksum for record in records):
+            return Study(title, records, homophily(graph).edge, graph.classes)
+    raise ValueError(f"these records are of another {name} than the one at hand; train again")

@@ -28,7 +28,8 @@ def run_splits(
     max_memory: int | None = None,
 ) -> list[Record]:
     """Train one member for each split as one population, with a progress bar on standard error."""
-    configs = [replace(setting.config, seed=seed + split.index) for split in splits]
+    run_seed = setting.config.run_seed + seed
+    configs = [replace(setting.config, seed=seed + split.index, run_seed=run_seed) for split in splits]
     population = build(model, graph, setting.options, seeds=[config.seed for config in configs])
     columns = (
         TextColumn("{task.description}"),

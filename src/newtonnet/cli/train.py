@@ -142,7 +142,7 @@ def train(
         check_writable(out)
     loaded = load_dataset(dataset, data_root=data_root, directed="as-stored" if as_stored else None)
     graph = loaded.graph
-    changes = {
+    own = {
         "degree": degree,
         "points": _points(points),
         "nonnegative": False if signed else None,
@@ -154,9 +154,8 @@ def train(
         "learning_rate": learning_rate,
         "filter_learning_rate": filter_learning_rate,
         "weight_decay": weight_decay,
-        **assignments(assign),
     }
-    changes = {name: value for name, value in changes.items() if value is not None}
+    changes = {name: value for name, value in own.items() if value is not None} | assignments(assign)
     setting = override(setting, changes)
     loop = replace(
         setting.config, max_epochs=max_epochs, patience=patience or None, metric=metric or loaded.entry.metric

@@ -7,7 +7,7 @@ from .entries import CATALOGUE
 from .entry import Entry
 from .first_loads import ChangedFileWarning
 from .raw_files import DatasetNotFoundError
-from .splits import PAPER_SEED, PROTOCOLS, Split, check_split, describe_split, make_splits, split_from_masks
+from .splits import PAPER_SEED, PROTOCOLS, Split, check_split, describe_split, make_splits
 from .statistics import Statistics, describe
 from .summary import Summary
 from .synthetic import csbm, digits
@@ -40,6 +40,5 @@ __all__ = [
     "load_tables",
     "make_splits",
     "read_tables",
-    "split_from_masks",
     "summarise",
 ]

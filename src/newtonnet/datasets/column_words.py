@@ -3,10 +3,11 @@
 import shlex
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .column_values import as_text, is_missing
+from .column_values import as_text, is_missing, row_number, to_numbers
 from .encoding import Column, Encoding, Kind
 from .listing import listed
 from .text_numbers import why_text
@@ -80,7 +81,7 @@ def doubts(table: pa.Table, encoding: Encoding, categorical: Sequence[str] = ())
 
 
 def strangers(table: pa.Table, encoding: Encoding) -> list[str]:
-    """What another table has that the encoding was not learned from: values of categories, blanks, and columns."""
+    """What another table has that the encoding was not learned from: values, blanks, and columns."""
     found = []
     for column in encoding.columns:
         if column.kind == "category":
@@ -88,7 +89,12 @@ def strangers(table: pa.Table, encoding: Encoding) -> list[str]:
             new = len(set(there) - set(column.categories))
             counted = "value never seen in fitting counts" if new == 1 else "values never seen in fitting count"
             found += [f"{column.name}: {new:,} {counted} as none"] if new else []
-        elif column.kind in ("number", "binary") and not column.missing:
+            continue
+        if column.kind == "binary":
+            numbers = to_numbers(table[column.name], column.name, row_number)
+            others = int((~np.isin(numbers[~np.isnan(numbers)], (0.0, 1.0))).sum())
+            found += [f"{column.name}: other than 0 and 1 in {others:,} of the rows"] if others else []
+        if column.kind in ("number", "binary") and not column.missing:
             blank = pc.sum(is_missing(table[column.name])).as_py()
             filled = "0" if column.kind == "binary" else f"{column.mean:g}"
             found += (

@@ -32,8 +32,7 @@ class Head:
 
 def read_head(path: Path, text_encoding: str) -> Head:
     """The header, whose text tells the delimiter; a file that is not in this encoding is refused."""
-    with unpacked(path), pa.input_stream(str(path), compression="detect") as stream:
-        start, more = stream.read(_CHUNK), bool(stream.read(1))
+    start, more = _read_start(path)
     try:
         "a".encode(text_encoding)  # not hex, zip and the like: codecs, but of no text
         decoder = codecs.getincrementaldecoder(text_encoding)()
@@ -58,12 +57,24 @@ def read_head(path: Path, text_encoding: str) -> Head:
     first, *rest = re.split(r"\r\n|\r|\n", text)
     if not first.strip():
         raise ValueError(f"{path} must start with a header line, but its first line is blank")
-    delimiter = max(",;\t", key=first.count)
-    columns = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+    delimiter = max(",;\t", key=re.sub('"[^"]*"', "", first).count)
+    try:
+        columns = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+    except csv.Error as reason:
+        raise ValueError(f"the header of {path} cannot be read ({reason}); is it a CSV file?") from reason
     for mark in "|:^" if len(columns) == 1 else "":
         if mark in first and rest and rest[0].count(mark) == first.count(mark):
             raise ValueError(f"{path}: only one column found; is {mark!r} the separator? use comma, semicolon or tab")
     return Head(delimiter, tuple(columns), alone=not more and not any(rest))
+
+
+def _read_start(path: Path) -> tuple[bytes, bool]:
+    """The first bytes of a file, its first line at least, and whether others follow."""
+    with unpacked(path), pa.input_stream(str(path), compression="detect") as stream:
+        start = stream.read(_CHUNK)
+        while (more := stream.read(len(start))) and not re.search(rb"[\r\n]", start):
+            start += more
+    return start, bool(more)
 
 
 @contextmanager

@@ -28,8 +28,9 @@ class Column:
 
     Attributes:
         name: of the column.
-        kind: ``binary`` (values 0 and 1, kept), ``number`` (standardised, missing ones become the mean), ``category``
-            (one-hot, a value not seen before is all zeros) or ``vector`` (a list of numbers, kept).
+        kind: ``binary`` (values 0 and 1, kept), ``number`` (standardised), ``category`` (one-hot, a value not seen
+            before is all zeros) or ``vector`` (a list of numbers, kept). Missing numbers become 0, which is the mean
+            of what is standardised.
         mean: what is taken from a number before it is divided by ``scale``.
         scale: standard deviation of the known values.
         categories: texts of a category, sorted.
@@ -127,13 +128,15 @@ def _learn(name: str, values: pa.ChunkedArray, where: Where, *, standardise: boo
     lacks = len(known) < len(numbers)
     if not len(known):
         return None
+    varied = bool(known.min() < known.max())
     if np.isin(known, (0.0, 1.0)).all():
-        return Column(name, "binary", missing=lacks) if lacks or known.min() < known.max() else None
-    if known.min() == known.max() and not lacks:
+        return Column(name, "binary", missing=lacks, moments=moments) if lacks or varied else None
+    if not varied and not lacks:
         return None
     if not standardise:
         return Column(name, "number", missing=lacks, moments=moments)
-    mean, scale = float(known.mean()), float(known.std()) or 1.0
+    mean = float(known.mean()) if varied else float(known[0])
+    scale = float(known.std()) if varied else 1.0  # of equal numbers it is 0 but for rounding
     return Column(name, "number", mean=mean, scale=scale, missing=lacks, moments=moments)
 
 

@@ -116,7 +116,8 @@ _UNNAMED = re.compile(r"Unnamed: \d+")
 
 def label_doubts(rows: NamedTable, label_column: str | None) -> list[str]:
     """A sentence for words in the column of classes that count as blank, and for a -1 that does not."""
-    if label_column is None or not pa.types.is_string(rows.table[label_column].type):
+    kind = None if label_column is None else rows.table[label_column].type
+    if kind is None or not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return []
     trimmed = pc.utf8_trim_whitespace(rows.table[label_column])
     counts = {row["values"]: row["counts"] for row in pc.value_counts(trimmed.combine_chunks()).to_pylist()}

@@ -1,7 +1,8 @@
 """Tables from CSV and Parquet files, with a name for every row that a message may have to point at."""
 
 import difflib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -10,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv as pacsv
 import pyarrow.parquet as paparquet
 
-from .column_values import MISSING
-from .csv_text import Head, check_quotes, check_text, line_of_row, read_head, unpacked
+from .csv_rows import one_line, read_rows, without_rows
+from .csv_text import line_of_row, read_head
 from .listing import listed
 
 
@@ -104,8 +104,7 @@ def read_table(source: Any, what: str, *, text_encoding: str, texts: Collection[
 
 def check_different(found: NamedTable) -> None:
     """Refuse two columns of one name."""
-    names = found.table.column_names
-    doubled = next((column for column in names if names.count(column) > 1), None)
+    doubled = next((name for name, count in Counter(found.table.column_names).items() if count > 1), None)
     if doubled is not None:
         raise ValueError(f"{found.name} has two columns {doubled!r}; rename one of them")
 
@@ -118,7 +117,7 @@ def read_header(source: Any, what: str, *, text_encoding: str) -> NamedTable:
     path = Path(source)
     if is_parquet(path):
         return _read_parquet(path, rows=False)
-    return NamedTable(_without_rows(read_head(path, text_encoding).columns), str(path))
+    return NamedTable(without_rows(read_head(path, text_encoding).columns), str(path))
 
 
 def _in_memory(source: Any, what: str) -> NamedTable | None:
@@ -130,10 +129,6 @@ def _in_memory(source: Any, what: str) -> NamedTable | None:
     if hasattr(source, "columns") and hasattr(source, "iloc"):
         return NamedTable(_from_pandas(source, what), f"the {what}")
     raise TypeError(f"the {what} must be a path, a pyarrow table or a pandas frame, got {type(source).__name__}")
-
-
-def _without_rows(names: Sequence[str]) -> pa.Table:
-    return pa.Table.from_arrays([pa.nulls(0)] * len(names), names=list(names))
 
 
 def _from_pandas(frame: Any, what: str) -> pa.Table:
@@ -148,7 +143,7 @@ def _from_pandas(frame: Any, what: str) -> pa.Table:
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
     except pa.ArrowException as reason:  # a column of several types
-        raise ValueError(f"the {what} cannot be read: {_one_line(reason)}") from reason
+        raise ValueError(f"the {what} cannot be read: {one_line(reason)}") from reason
 
 
 def is_parquet(path: Path) -> bool:
@@ -176,80 +171,12 @@ def parquet_mistakes(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError) as reason:
-        raise ValueError(f"{path} is not a Parquet file ({_one_line(reason)})") from reason
+        raise ValueError(f"{path} is not a Parquet file ({one_line(reason)})") from reason
 
 
 def _read_csv(path: Path, text_encoding: str, texts: Collection[str]) -> NamedTable:
     """The types of all columns but those of texts are inferred."""
     head = read_head(path, text_encoding)
     line = partial(line_of_row, path, text_encoding, head.delimiter)
-    if head.alone:
-        return NamedTable(_without_rows(head.columns), str(path), line)
-    with csv_mistakes(path, text_encoding, head) as note:
-        options = csv_options(head, text_encoding, dict.fromkeys(texts, pa.string()), note)
-        table = pacsv.read_csv(path, **options)
-    if any(pa.types.is_binary(field.type) for field in table.schema):  # what pyarrow makes of text it cannot decode
-        check_text(path, text_encoding)
+    table = without_rows(head.columns) if head.alone else read_rows(path, head, text_encoding, texts)
     return NamedTable(table, str(path), line)
-
-
-def csv_options(
-    head: Head,
-    text_encoding: str,
-    types: Mapping[str, pa.DataType],
-    note: Callable[[Any], str],
-    *,
-    columns: Sequence[str] = (),
-    block: int | None = None,
-) -> dict[str, Any]:
-    """How pyarrow is to read a CSV file.
-
-    Args:
-        head: of the file.
-        text_encoding: of the file.
-        types: of some columns; those of the others are inferred.
-        note: called with every row that has another number of fields than the header.
-        columns: those to read; all if none is named.
-        block: bytes that are read at once.
-    """
-    return {
-        # One thread: only then are broken rows numbered.
-        "read_options": pacsv.ReadOptions(encoding=text_encoding, use_threads=False, block_size=block),
-        "parse_options": pacsv.ParseOptions(
-            delimiter=head.delimiter, newlines_in_values=True, invalid_row_handler=note
-        ),
-        "convert_options": pacsv.ConvertOptions(
-            null_values=list(MISSING), column_types=dict(types), include_columns=list(columns) or None
-        ),
-    }
-
-
-@contextmanager
-def csv_mistakes(path: Path, text_encoding: str, head: Head) -> Iterator[Callable[[Any], str]]:
-    """What pyarrow says about a CSV file while it is read, as one clear line; gives what notes its broken rows."""
-    broken: list[Any] = []
-
-    def note(row: Any) -> str:
-        broken.append(row)
-        return "error"
-
-    try:
-        with unpacked(path):
-            yield note
-    except (pa.ArrowInvalid, UnicodeError) as reason:
-        check_quotes(path, text_encoding, head.delimiter)
-        if broken:
-            row = broken[0]
-            # pyarrow counts rows, the header being the first, and no blank lines.
-            where = None if row.number is None else line_of_row(path, text_encoding, head.delimiter, row.number - 2)
-            raise ValueError(
-                f"{'a line' if where is None else f'line {where}'} of {path} has {row.actual_columns} fields, but the "
-                f"header has {row.expected_columns}: {_one_line(row.text)[:80]}"
-            ) from reason
-        check_text(path, text_encoding)
-        raise ValueError(f"{path} cannot be read: {_one_line(reason)}") from reason
-    check_quotes(path, text_encoding, head.delimiter)
-
-
-def _one_line(what: object) -> str:
-    return " ".join(str(what).split())

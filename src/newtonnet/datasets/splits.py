@@ -56,13 +56,6 @@ def describe_split(split: Split) -> dict[str, str | int]:
     return {"protocol": split.protocol, "index": split.index, "checksum": split.checksum, **sizes}
 
 
-def split_from_masks(
-    train: NDArray[np.bool_], validation: NDArray[np.bool_], test: NDArray[np.bool_], *, index: int = 0
-) -> Split:
-    """A split from boolean masks over the nodes, as PyTorch Geometric keeps them."""
-    return Split(np.flatnonzero(train), np.flatnonzero(validation), np.flatnonzero(test), protocol="masks", index=index)
-
-
 def check_split(graph: Graph, split: Split) -> None:
     """Refuse a split that names nodes the graph does not have or whose class is unknown."""
     named = np.concatenate([split.train, split.validation, split.test])

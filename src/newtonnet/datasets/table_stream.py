@@ -8,11 +8,9 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as paparquet
 
+from .csv_rows import BLOCK, csv_mistakes, csv_options
 from .csv_text import Head, check_quotes, check_text, line_of_row, read_head
-from .readers import NamedTable, check_different, csv_mistakes, csv_options, is_parquet, parquet_mistakes, read_header
-
-BLOCK = 1 << 20
-"""Bytes of a file that are read at once."""
+from .readers import NamedTable, check_different, is_parquet, parquet_mistakes, read_header
 
 
 def stream_table(

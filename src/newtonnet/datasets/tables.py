@@ -97,8 +97,8 @@ def read_tables(
 
     Tables are CSV (comma, semicolon or tab, told apart by the header; also compressed as ``.gz``), Parquet, or already
     in memory. Every column of the nodes but the id and the label becomes features: numbers are standardised, 0/1
-    columns kept, texts become one feature for each category, missing values become the mean and one more feature that
-    says so. Nodes without any feature column get a feature each of their own.
+    columns kept, texts become one feature for each category, missing values become 0 (the mean of what is
+    standardised) and one more feature that says so. Nodes without any feature column get a feature each of their own.
 
     Args:
         nodes: one row for each node.

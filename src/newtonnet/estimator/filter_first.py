@@ -39,9 +39,15 @@ def train_filter_first(
     clock: Clock,
     tell: Tell | None = None,
 ) -> Tuned:
-    """One setting trained on every fold, one after the other, as long as there is time."""
+    """One setting trained on every fold, one after the other, as long as there is time.
+
+    An epoch of the first fold is done in any case, so that there is something to keep.
+    """
+    begun = False
 
     def show(state: Progress) -> None:
+        nonlocal begun
+        begun = True
         if tell is not None:
             known = 0.0 if np.isnan(state.validation) else state.validation
             tell("training in batches", state.epoch / state.max_epochs, known)
@@ -57,7 +63,7 @@ def train_filter_first(
             store=folder,
             max_memory=loop.max_memory,
             threads=loop.threads,
-            stop=clock.over,
+            stop=lambda: begun and clock.over(),
             progress=show,
         )
         members = []
@@ -68,7 +74,7 @@ def train_filter_first(
                 held = predict_precomputed(state, setting, store=folder, nodes=nodes, max_memory=loop.max_memory)
                 members.append((replace(member, held=held), nodes))
     if not members:
-        raise ValueError("every fold failed: its loss was not a number, or there was no time for an epoch")
+        raise ValueError("every fold failed: its loss was not a number")
     truth = graph.labels[np.concatenate([nodes for _, nodes in members])]
     shares = np.concatenate([member.held for member, _ in members])
     part = Chosen(Candidate("newtonnet", setting), [member for member, _ in members], 1.0)

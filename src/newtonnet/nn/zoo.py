@@ -49,7 +49,6 @@ class Entry:
     Attributes:
         build: graph, options, seeds and type to a population.
         options: its default options, a dataclass of its own.
-        groups: groups of parameters that have a learning rate and a weight decay of their own.
         training: fields of ``training.Config`` whose defaults differ for this model.
         space: names of options and training fields to the values a search may take.
         paper: where it was published.
@@ -59,7 +58,6 @@ class Entry:
     build: Callable[[Graph, Any, Sequence[int], torch.dtype], Population]
     options: Any
     paper: str
-    groups: tuple[str, ...] = ("encoder",)
     training: Mapping[str, Any] = field(default_factory=dict)
     space: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     bound: bool = False
@@ -70,7 +68,6 @@ ZOO: dict[str, Entry] = {
         models.build_newtonnet,
         models.Options(),
         "Xu et al., Shape-aware Graph Spectral Learning, 2024",
-        groups=("encoder", "filter"),
         training={"gammas": (1.0, 1.0, 1.0)},
         space={**FILTER_FALLBACK, "gamma1": (0, 1, 3, 5), "gamma2": (0, 1, 3, 5), "gamma3": (0, 1, 3, 5)},
     ),
@@ -89,7 +86,6 @@ ZOO: dict[str, Entry] = {
         models.build_gprgnn,
         models.PagerankOptions(propagation_dropout=0.5),
         "Chien et al., Adaptive Universal Generalized PageRank Graph Neural Network, 2021",
-        groups=("encoder", "filter"),
         training={"filter_weight_decay": 0.0},
         space={
             "learning_rate": (0.002, 0.01, 0.05),
@@ -103,7 +99,6 @@ ZOO: dict[str, Entry] = {
         models.build_bernnet,
         models.DegreeOptions(),
         "He et al., BernNet: Learning Arbitrary Graph Spectral Filters via Bernstein Approximation, 2021",
-        groups=("encoder", "filter"),
         training={"filter_weight_decay": 0.0},
         space={
             "learning_rate": (0.01, 0.05),
@@ -116,7 +111,6 @@ ZOO: dict[str, Entry] = {
         models.build_chebnetii,
         models.DegreeOptions(),
         "He, Wei, Wen, Convolutional Neural Networks on Graphs with Chebyshev Approximation, Revisited, 2022",
-        groups=("encoder", "filter"),
         space={
             "learning_rate": (0.01, 0.05),
             "filter_learning_rate": (0.001, 0.01, 0.05),
@@ -129,7 +123,6 @@ ZOO: dict[str, Entry] = {
         models.build_jacobiconv,
         models.JacobiOptions(),
         "Wang, Zhang, How Powerful are Spectral Graph Neural Networks, 2022",
-        groups=("encoder", "filter", "gates"),
         training={"learning_rate": 0.05, "filter_learning_rate": 0.01},
         space={
             **dict.fromkeys(("learning_rate", "filter_learning_rate"), (0.0005, 0.001, 0.005, 0.01, 0.05)),
@@ -146,7 +139,6 @@ ZOO: dict[str, Entry] = {
         models.build_legendre,
         models.DegreeOptions(),
         "no paper of the comparison; Legendre's polynomials in BernNet's network",
-        groups=("encoder", "filter"),
         training={"filter_weight_decay": 0.0},
         space=FILTER_FALLBACK,
     ),
@@ -219,7 +211,6 @@ ZOO: dict[str, Entry] = {
         NewtonStack,
         NewtonStackOptions(),
         "no paper: the filter of Xu et al., 2024, as a layer in the stack of Luo, Shi, Wu, 2024",
-        groups=("encoder", "filter"),
         training={"learning_rate": 0.005, "filter_learning_rate": 0.05, "filter_weight_decay": 0.0},
         space={**STACK_SPACE, "filter_learning_rate": (0.05, 0.01, 0.005), "degree": (1, 2, 3, 5)},
     ),

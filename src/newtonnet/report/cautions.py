@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from newtonnet.graphs import Features, Graph, isolated_nodes, known_edges
 
@@ -101,18 +102,30 @@ def _about_features(graph: Graph, left_out: Mapping[str, str]) -> list[str]:
 
 
 def repeats(features: Features) -> int:
-    """Nodes whose row of features was there before, found by two random projections of every row.
+    """Nodes whose row of features was there before, found by two hashes of every row.
+
+    A hash is a sum of the entries' bits times random numbers, in whole numbers that wrap: exact in any order.
 
     >>> repeats(np.array([[1, 2], [3, 4], [1, 2], [1, 2]], dtype=np.float32))
     2
     """
-    axes = np.random.default_rng(0).standard_normal((features.shape[1], 2))
-    if isinstance(features, sp.csr_array):
-        shadow = features.astype(np.float64) @ axes
-    else:
-        shadow = np.concatenate(
-            [features[i : i + ROWS].astype(np.float64) @ axes for i in range(0, len(features), ROWS)]
-        )
-    # Equal rows may differ in the last digits of their sums.
-    scale = np.abs(shadow).max() or 1.0
-    return len(shadow) - len(np.unique(np.round(shadow / scale, 11), axis=0))
+    factors = np.random.default_rng(0).integers(2**64, size=(features.shape[1], 2), dtype=np.uint64)
+    blocks = (features[i : i + ROWS] for i in range(0, features.shape[0], ROWS))
+    hashes = np.concatenate([_hashes(block, factors) for block in blocks])
+    return len(hashes) - len(np.unique(hashes, axis=0))
+
+
+def _hashes(rows: Features, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The hashes of some rows, one for each column of factors."""
+    if not isinstance(rows, sp.csr_array):
+        return _bits(rows) @ factors
+    totals = np.zeros((rows.nnz + 1, factors.shape[1]), dtype=np.uint64)
+    np.cumsum(_bits(rows.data)[:, None] * factors[rows.indices], axis=0, out=totals[1:])
+    return totals[rows.indptr[1:]] - totals[rows.indptr[:-1]]
+
+
+def _bits(values: NDArray[np.float32]) -> NDArray[np.uint64]:
+    """The bits of every number, those of -0 as of 0."""
+    plain = np.asarray(values, dtype=np.float32) + np.float32(0)
+    bits: NDArray[np.uint64] = plain.view(np.uint32).astype(np.uint64)
+    return bits

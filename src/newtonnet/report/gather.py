@@ -17,6 +17,7 @@ from newtonnet.graphs import (
     known_edges,
     spectral_density,
 )
+from newtonnet.precomputed.outcome import MODEL as PRECOMPUTED
 from newtonnet.training import Config
 
 from .cautions import cautions
@@ -160,16 +161,16 @@ def _response(classifier: NewtonNetClassifier, graph: Graph, filled: NDArray[np.
     learned = classifier.filter_
     if learned is None:
         return None
-    record = classifier.records_[0]
+    record, model = classifier.records_[0], _shown_model(classifier)
     config = Config(**record.config)
-    at_points = record.model in AT_POINTS
+    at_points = model in AT_POINTS
     known = [one.outcome.homophily for one in classifier.records_ if one.outcome.homophily is not None]
     return Response(
         frequencies=learned.frequencies.tolist(),
         responses=learned.responses.tolist(),
         points=learned.points.tolist() if at_points else [],
         values=learned.values.tolist() if at_points else [[] for _ in learned.values],
-        nonnegative=bool(record.options.get("nonnegative", record.model in NONNEGATIVE)),
+        nonnegative=bool(record.options.get("nonnegative", model in NONNEGATIVE)),
         gammas=config.gammas,
         pivot=1 / graph.classes if config.pivot == "uniform" else homophily(graph, filled).chance,
         homophily=float(np.mean(known)) if known else float("nan"),
@@ -177,10 +178,16 @@ def _response(classifier: NewtonNetClassifier, graph: Graph, filled: NDArray[np.
     )
 
 
+def _shown_model(classifier: NewtonNetClassifier) -> str:
+    """The model whose filter is shown, by the name of its settings, in whatever regime it was trained."""
+    model = classifier.records_[0].model
+    return "newtonnet" if model == PRECOMPUTED else model
+
+
 def _parts(classifier: NewtonNetClassifier) -> list[Part]:
     """What is averaged; the filter that is shown belongs to the first part of its model and weight, if to any."""
     kept = classifier.settings_
-    shown = (classifier.records_[0].model, classifier.filter_weight_)
+    shown = (_shown_model(classifier), classifier.filter_weight_)
     drawn = next((place for place, one in enumerate(kept) if (one["model"], one["weight"]) == shown), None)
     return [
         Part(
