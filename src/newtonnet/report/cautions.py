@@ -119,13 +119,12 @@ def _hashes(rows: Features, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """The hashes of some rows, one for each column of factors."""
     if not isinstance(rows, sp.csr_array):
         return _bits(rows) @ factors
-    totals = np.zeros((rows.nnz + 1, factors.shape[1]), dtype=np.uint64)
+    totals: NDArray[np.uint64] = np.zeros((rows.nnz + 1, factors.shape[1]), dtype=np.uint64)
     np.cumsum(_bits(rows.data)[:, None] * factors[rows.indices], axis=0, out=totals[1:])
-    return totals[rows.indptr[1:]] - totals[rows.indptr[:-1]]
+    ends: NDArray[np.int64] = np.asarray(rows.indptr, dtype=np.int64)
+    return totals[ends[1:]] - totals[ends[:-1]]
 
 
 def _bits(values: NDArray[np.float32]) -> NDArray[np.uint64]:
     """The bits of every number, those of -0 as of 0."""
-    plain = np.asarray(values, dtype=np.float32) + np.float32(0)
-    bits: NDArray[np.uint64] = plain.view(np.uint32).astype(np.uint64)
-    return bits
+    return (np.asarray(values, dtype=np.float32) + np.float32(0)).view(np.uint32).astype(np.uint64)
