@@ -2,6 +2,7 @@
 
 import pytest
 
+from newtonnet.datasets import CATALOGUE
 from newtonnet.search import Study, Trial, open_store
 from newtonnet.training import FREQUENCIES
 
@@ -40,6 +41,7 @@ def store(tmp_path):
             protocol=protocol,
             fixed=fixed or {},
             splits=SPLITS,
+            metric=CATALOGUE[dataset].metric,
         )
         trials = [
             Trial(

@@ -14,6 +14,7 @@ from newtonnet.experiments.learned_homophily import LEARNED_HOMOPHILY
 from newtonnet.experiments.results import append_line
 from newtonnet.experiments.scores import equal_searches
 from newtonnet.experiments.sensitivity import DEGREES, POINTS, SENSITIVITY, STRENGTHS
+from newtonnet.experiments.signed_values import SIGNED_VALUES
 from newtonnet.experiments.stored import read_stored
 from newtonnet.experiments.weak_supervision import METHODS, PLAIN, WEAK_SUPERVISION
 from newtonnet.search import make_study, open_store, propose
@@ -108,6 +109,42 @@ def test_the_branch_is_searched_in_newtonnets_own_space(monkeypatch, tmp_path):
     assert branch.space == plain.space
     assert (plain.base().options.branch, branch.base().options.branch, linkx.model) == (0, 64, "linkx")
     assert branch.base().config.branch_learning_rate == 0.003
+
+
+def test_signed_values_are_judged_with_and_without_the_regulariser(store, scores, tmp_path):
+    space = {"dropout": tuple(range(100))}
+    results = store("minesweeper", "newtonnet", [(0.8, scores(0.7))] * 4, space=space)
+    store("minesweeper", "newtonnet", [(0.8, scores(0.75))] * 4, label="signed", space=space)
+    assert shown(SIGNED_VALUES, results).findings[0].verdict == "not measured yet"
+    store("minesweeper", "newtonnet", [(0.8, scores(0.74))] * 4, label="signed-unregularised", space=space)
+    report = shown(SIGNED_VALUES, results)
+    table = report.tables[0]
+    assert table.rows == (
+        (
+            "minesweeper",
+            *["70.00 ± 1.00"] * 2,
+            *["75.00 ± 1.00"] * 2,
+            *["74.00 ± 1.00"] * 2,
+            "+5.00 [+5.00, +5.00]",
+            "-1.00 [-1.00, -1.00]",
+            4,
+        ),
+    )
+    assert "NewtonNet, the paper" not in table.columns
+    assert "ROC-AUC on minesweeper" in table.notes[0]
+    assert [finding.verdict for finding in report.findings] == ["holds", "does not hold"]
+
+
+def test_the_signed_arms_are_searched_in_newtonnets_own_space(monkeypatch, tmp_path):
+    monkeypatch.setattr(
+        "newtonnet.experiments.cells.make_study", lambda dataset, model, **how: make_study("digits", model, **how)
+    )
+    request = Request("paper", {"datasets": ["minesweeper"]})
+    plain, signed, free = (cell.make() for cell in wanted_cells(SIGNED_VALUES, request, tmp_path))
+    assert signed.space == plain.space
+    assert set(plain.space) - set(free.space) == {"gamma1", "gamma2", "gamma3", "variant"}
+    assert [study.base().options.nonnegative for study in (plain, signed, free)] == [True, False, False]
+    assert free.base().config.gammas == (0, 0, 0)
 
 
 def test_weak_supervision_draws_every_ratio_and_judges_each_place(store, scores, tmp_path):

@@ -6,12 +6,13 @@ from pathlib import Path
 
 from newtonnet.search import model_space
 
+from .arms import judge_gains
 from .cells import Cell
 from .claim import Claim, Request
-from .exhibit import FAILS, HOLDS, OPEN, PARTLY, UNSURE, Finding, Report, Table
+from .exhibit import FAILS, HOLDS, OPEN, UNSURE, Finding, Report, Table
 from .results import Line
 from .scores import chance, gain, gammas_text, how_made, score
-from .statistics import SIGNIFICANT, Estimate, contrast, holm
+from .statistics import Estimate, contrast, holm
 from .stored import read_stored
 from .table1 import chosen_datasets, trials_of
 
@@ -123,28 +124,6 @@ def _helps(gains: dict[str, Estimate]) -> Finding:
     ours = "; ".join(f"{name} {gain.signed}" for name, gain in gains.items())
     statement = "Regularisation improves accuracy (nested selection)"
     return Finding(statement, ours or "no scores", "on all five", judge_gains(list(gains.values())))
-
-
-def judge_gains(gains: Sequence[Estimate], *, beside: Sequence[Estimate] = ()) -> str:
-    """The verdict on gains that should all be above 0: not certain where none is clear, by Holm over all of them.
-
-    Args:
-        gains: one for each graph.
-        beside: gains that another statement of the same claim is judged by, which Holm counts too.
-
-    >>> found = ((2.0, 0.001), (0.5, 0.3), (-2.0, 0.001))
-    >>> up, flat, down = (Estimate(mean, mean - 1, mean + 1, p, splits=10) for mean, p in found)
-    >>> judge_gains([up, up]), judge_gains([up, flat]), judge_gains([flat, flat]), judge_gains([up, down])
-    ('holds', 'holds in part', 'not certain', 'does not hold')
-    """
-    if not gains:
-        return OPEN
-    adjusted = holm([gain.p for gain in (*gains, *beside)])
-    clear = [gain.mean for gain, p in zip(gains, adjusted, strict=False) if p < SIGNIFICANT]
-    if any(mean < 0 for mean in clear):
-        return FAILS
-    better = len(clear)
-    return HOLDS if better == len(gains) else PARTLY if better else UNSURE
 
 
 def _more(gains: dict[str, Estimate]) -> Finding:

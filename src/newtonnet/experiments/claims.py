@@ -11,6 +11,7 @@ from .frequency import FREQUENCY
 from .interpolation import INTERPOLATION
 from .learned_homophily import LEARNED_HOMOPHILY
 from .sensitivity import SENSITIVITY
+from .signed_values import SIGNED_VALUES
 from .table1 import TABLE1
 from .theory import THEORY
 from .untouched import UNTOUCHED_GRAPHS
@@ -23,6 +24,7 @@ CLAIMS: dict[str, Claim] = {
         PUBLISHED,
         BEYOND,
         ADJACENCY_BRANCH,
+        SIGNED_VALUES,
         UNTOUCHED_GRAPHS,
         WEAK_SUPERVISION,
         ABLATION,

@@ -6,7 +6,8 @@ from typing import Any
 
 from newtonnet.training import GAMMAS
 
-from .ablation import WITHOUT, judge_gains
+from .ablation import WITHOUT
+from .arms import judge_gains
 from .cells import Cell
 from .claim import Claim, Request
 from .exhibit import FAILS, HOLDS, OPEN, PARTLY, UNSURE, Curves, Figure, Finding, Report, Role, Series, Table
