@@ -12,9 +12,8 @@ import typer
 from numpy.typing import NDArray
 
 from newtonnet.datasets import find_columns
-from newtonnet.estimator import NewtonNetClassifier, fold_pairs
+from newtonnet.estimator import NewtonNetClassifier
 from newtonnet.files import write_whole
-from newtonnet.graphs import Graph
 from newtonnet.nn import ZOO, find_model
 from newtonnet.precomputed.propagate_blocks import MEMORY as BLOCK_MEMORY
 from newtonnet.report import render_findings
@@ -25,8 +24,8 @@ from .app import STOPPED, app, print_json, talk
 from .assignments import assignments
 from .command_line import command_line, plain_arguments
 from .fit_progress import watch_steps
-from .fit_summary import outcome_of, print_summary
-from .held_out import Step, judge_models
+from .fit_summary import outcome_of, print_summary, remarks_on
+from .held_out import FOLDS, Step, hold_out, judge_models
 from .interruption import first_interrupt, told_once
 from .options import LOOP, MODEL, SPLITS, Json, MaxEpochs, MaxMemory, Patience, Threads
 from .own_tables import Tables, check_labels, edges_on_disk, read_first
@@ -39,9 +38,6 @@ TABLES = "The tables"
 
 RIVALS = ("mlp", "gcn")
 """Models to compare with: one sees no edges, the other only smooths."""
-
-FOLDS = 5
-"""Parts of the labels that are held out in turn, where there are as many labels."""
 
 FINAL = 0.25
 """Share of the time for the model that is kept; the rest is for judging it."""
@@ -193,7 +189,7 @@ def fit(
         )
     tables = replace(tables, run=replace(tables.run, arguments=plain_arguments(context)))
     check_labels(tables.graph, nodes=nodes, column=label_column, metric=metric)
-    pairs = _fold_pairs(tables.graph, folds, seed)
+    pairs = hold_out(tables.graph, folds, seed)
     given = max(deadline - time.monotonic(), 0.1) * (FINAL if pairs else 1.0)
     classifier.set_params(time_budget=given)
     opening = [tables.read_as, *(f"note: {note}" for note in tables.notes)]
@@ -225,7 +221,7 @@ def fit(
             left_out=tables.left_out,
             columns=tables.read_as,
             notes=tables.notes,
-            remarks=[*_remarks(classifier, stopped=stopped), *judged.remarks],
+            remarks=[*remarks_on(classifier, stopped=stopped), *judged.remarks],
             max_memory=None if disk is None else room or BLOCK_MEMORY,
         )
         write_whole(out / PAGE, render_findings(findings))
@@ -236,14 +232,6 @@ def fit(
     else:
         print_summary(findings, classifier, out, stopped=stopped)
     return STOPPED if stopped else 0
-
-
-def _fold_pairs(graph: Graph, folds: int | None, seed: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    labelled = len(graph.labelled)
-    count = min(FOLDS, labelled) if folds is None else folds
-    if count != 0 and not 2 <= count <= labelled:
-        raise ValueError(f"--folds must be 0, or between 2 and the {labelled} labelled nodes, got {count}")
-    return fold_pairs(graph, count, seed=seed) if count else []
 
 
 def _fit(
@@ -265,14 +253,3 @@ def _fit(
     write_run(out, run)
     talk.print(f"model and predictions are in {out}", style="dim")
     return run, probabilities
-
-
-def _remarks(classifier: NewtonNetClassifier, *, stopped: bool) -> list[str]:
-    """What a reader should know about how the run went."""
-    if stopped:
-        return ["The run was stopped before its end; what was done by then is shown."]
-    if not classifier.complete_:
-        return [
-            "Time ran out while the model was tuned: the best so far was kept, and more time may give a better one."
-        ]
-    return []

@@ -13,6 +13,17 @@ from newtonnet.report.words import comparisons, guess, headline, metric_name
 from .run_folder import MODEL, PAGE, PREDICTIONS
 
 
+def remarks_on(classifier: NewtonNetClassifier, *, stopped: bool) -> list[str]:
+    """What a reader should know about how the run went."""
+    if stopped:
+        return ["The run was stopped before its end; what was done by then is shown."]
+    if not classifier.complete_:
+        return [
+            "Time ran out while the model was tuned: the best so far was kept, and more time may give a better one."
+        ]
+    return []
+
+
 def outcome_of(findings: Findings, classifier: NewtonNetClassifier, *, stopped: bool) -> dict[str, Any]:
     """What a program wants to know, as plain data."""
     evaluation = findings.evaluation

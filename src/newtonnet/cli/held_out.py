@@ -8,13 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from newtonnet.estimator import CrossValidation, NewtonNetClassifier, cross_validate
+from newtonnet.estimator import CrossValidation, NewtonNetClassifier, cross_validate, fold_pairs
 from newtonnet.graphs import Graph
 
 Pair = tuple[NDArray[np.int64], NDArray[np.int64]]
 Step = Callable[[str], Callable[[str, float, float], None]]
 """From what is being done to what is told how far it is."""
 
+FOLDS = 5
+"""Parts of the labels that are held out in turn, where there are as many labels."""
 GIVEN = 0.9
 """Share of the time left that fits get; the rest is for the page."""
 LEAST = 0.2
@@ -33,6 +35,15 @@ class Judged:
     ours: CrossValidation | None
     others: Mapping[str, CrossValidation]
     remarks: Sequence[str]
+
+
+def hold_out(graph: Graph, folds: int | None, seed: int) -> list[Pair]:
+    """Labelled nodes to train on and to judge by, for each fold; none for 0 folds."""
+    labelled = len(graph.labelled)
+    count = min(FOLDS, labelled) if folds is None else folds
+    if count != 0 and not 2 <= count <= labelled:
+        raise ValueError(f"--folds must be 0, or between 2 and the {labelled} labelled nodes, got {count}")
+    return fold_pairs(graph, count, seed=seed) if count else []
 
 
 def judge_models(
