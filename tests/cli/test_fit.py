@@ -297,7 +297,7 @@ def test_without_folds_being_asked_for_few_labels_get_fewer(tmp_path, capsys):
 def test_the_cross_validated_score_comes_before_that_of_the_tuning(tables, tmp_path, capsys):
     assert fit(tables, tmp_path / "run", *FAST, "--folds", "2", "--no-compare") == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert printed.index("on held-out nodes") < printed.index("on labels held back while tuning, a little too good")
+    assert printed.index("on held-out nodes") < printed.index("on labels held back in fitting, a little too good")
 
 
 def test_help_names_what_most_people_want_first(capsys):

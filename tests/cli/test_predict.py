@@ -90,8 +90,12 @@ def test_labels_of_one_class_give_no_area_under_a_roc_curve_and_the_reason_is_sa
 def test_the_score_on_the_labels_of_the_fit_is_not_taken_for_quality(fitted, tmp_path, capsys):
     assert run(app, ["predict", str(fitted[1]), "--out", str(tmp_path / "out.csv")]) == 0
     printed, told = capsys.readouterr()
-    assert "which it was fitted on: not a measure of quality" in " ".join(printed.split())
+    assert "the model was fitted on them, so this is no measure of quality" in " ".join(printed.split())
     assert "note" not in told
+    tables, folder = fitted
+    same = ["--nodes", str(tables.folder / "nodes.csv"), "--edges", str(tables.folder / "edges.csv")]
+    assert run(app, ["predict", str(folder), *same, "--out", str(tmp_path / "out.csv"), "--json"]) == 0
+    assert "no measure of quality" in json.loads(capsys.readouterr().out)["remark"]
 
 
 def test_probabilities_are_computed_once(fitted, tmp_path, monkeypatch):
@@ -107,7 +111,7 @@ def test_probabilities_are_computed_once(fitted, tmp_path, monkeypatch):
     assert len(computed) == 1
 
 
-def test_weights_that_the_fit_did_not_have_are_not_taken_up(fitted, tmp_path):
+def test_weights_that_the_fit_did_not_have_are_not_taken_up(fitted, tmp_path, capsys):
     tables, folder = fitted
     header, *rows = rows_of(tables.folder / "edges.csv")
     with (tmp_path / "edges.csv").open("w", newline="", encoding="utf-8") as stream:
@@ -115,6 +119,7 @@ def test_weights_that_the_fit_did_not_have_are_not_taken_up(fitted, tmp_path):
     names = ["--nodes", str(tables.folder / "nodes.csv"), "--edges", str(tmp_path / "edges.csv")]
     assert run(app, ["predict", str(folder), *names, "--out", str(tmp_path / "out.csv")]) == 0
     assert (tmp_path / "out.csv").read_bytes() == (folder / "predictions.csv").read_bytes()
+    assert "note: not used of the edges: weight" in capsys.readouterr().err
 
 
 def test_another_table_without_labels_and_with_new_categories_is_read_by_the_stored_encoding(
@@ -178,6 +183,8 @@ def test_a_model_bound_to_its_graph_refuses_another_and_a_transferable_one_does_
 def test_nodes_known_by_their_place_only_are_not_taken_for_others(tables, tmp_path, capsys, one_line):
     ignored = [word for name in ("size", "colour", "same") for word in ("--ignore", name)]
     command = ["fit", *tables.arguments, "--label-column", "kind", *FAST, *ignored, "--out", str(tmp_path / "run")]
+    assert run(app, [*command, "--transferable"]) == 2
+    one_line("--transferable needs features")
     assert run(app, command) == 0
     assert run(app, ["predict", str(tmp_path / "run")]) == 0
     text = (tables.folder / "nodes.csv").read_text().replace("n20", "n020")

@@ -133,3 +133,13 @@ def test_records_of_a_graph_as_stored_have_their_page(records, tmp_path, monkeyp
     path = changed(replace(record, checksum=other.checksum).to_json() + "\n", tmp_path)
     assert run(app, ["report", str(path), "--out", str(tmp_path / "page.html")]) == 0
     assert run(app, ["report", str(records[0]), "--out", str(tmp_path / "page.html")]) == 0
+
+
+def test_the_records_are_never_written_over(records, tmp_path, one_line):
+    path = tmp_path / "r.jsonl"
+    path.write_text(records[0].read_text())
+    assert run(app, ["report", str(path), "--out", str(path)]) == 2
+    one_line("holds the records and would be written over")
+    assert path.read_text() == records[0].read_text()
+    assert run(app, ["report", str(tmp_path / "nope.jsonl")]) == 2
+    one_line("there is no file")

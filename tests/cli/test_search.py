@@ -104,7 +104,7 @@ def test_a_plan_counts_only_what_is_left_to_try(capsys, tmp_path):
         (["digits", "--max-epochs", "0"], "max_epochs must be"),
         (["digits", "--patience", "-1"], "patience must be"),
         (["digits", "--selection", "mine"], "unknown selection 'mine'"),
-        (["digits", "--results", "/dev/null"], "/dev/null"),
+        (["digits", "--results", "/dev/null"], "Not a directory; name another place"),
         (["digits", "wisconsin"], "wisconsin: kept untuned"),
         ([], "Missing argument"),
         *[([name], f"{name}: kept untuned") for name in UNTOUCHED],

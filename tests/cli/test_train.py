@@ -175,6 +175,22 @@ def test_a_setting_can_be_taken_away(capsys):
     assert run(app, ["train", "digits", *FAST, "--set", "dropout=null"]) == 2
 
 
+def test_points_decide_the_degree(capsys):
+    assert run(app, ["train", "digits", *FAST, "--points", "0,1,2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["settings"]["degree"] == 2
+    assert run(app, ["train", "digits", *FAST, "--points", "0,1,2", "--degree", "3"]) == 2
+    assert "3 points make a filter of degree 2, --degree says 3" in capsys.readouterr().err
+
+
+def test_a_file_that_holds_no_records_is_left_alone(capsys, tmp_path):
+    (tmp_path / "mine.csv").write_text("id,label\n")
+    assert run(app, ["train", "digits", *FAST, "--out", "mine.csv"]) == 2
+    assert "mine.csv holds something else than records" in capsys.readouterr().err
+    assert (tmp_path / "mine.csv").read_text() == "id,label\n"
+    for _ in range(2):  # records are written over, an empty file as well
+        assert run(app, ["train", "digits", "--splits", "1", "--max-epochs", "2", "--out", "r.jsonl"]) == 0
+
+
 def test_changed_settings_say_so(capsys):
     assert run(app, ["train", "digits", *FAST, "--set", "weight_decay=0", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
@@ -196,7 +212,9 @@ def test_an_interrupted_run_exits_with_130_and_resumes_from_its_checkpoint(capsy
     with monkeypatch.context() as patch:
         patch.setattr(Run, "step", interrupted)
         assert run(app, arguments) == 130
-    assert "stopped" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "run.safetensors keeps what was done; the same command goes on from there" in told
+    assert "stopped" in told
     assert (tmp_path / "run.safetensors").exists()
     assert run(app, arguments) == 0
     resumed = json.loads(capsys.readouterr().out)

@@ -68,6 +68,14 @@ def test_ordinary_columns_are_not_doubted(values):
     assert doubts_about(values) == []
 
 
+@pytest.mark.parametrize(
+    ("value", "advice"), [("{}%", "numbers stand alone"), ("€ {}", "numbers stand alone"), ("{}.05.2020", "2020-01-31")]
+)
+def test_numbers_with_a_sign_and_other_dates_are_doubted(value, advice):
+    (found,) = doubts_about([value.format(1 + i % 28) for i in range(MANY)])
+    assert advice in found
+
+
 def test_what_was_asked_for_is_not_doubted():
     assert doubts_about([*(str(i % 50) for i in range(MANY)), "unknown"], categorical=["x"]) == []
 

@@ -674,3 +674,38 @@ def test_words_that_count_as_unknown_labels_are_told(kind):
     links = pa.table({"source": ["a"], "target": ["b"]})
     reading = read_tables(nodes, links, columns=find_columns(nodes, links, label_column="label"))
     assert "The label 'NA' counts as unknown (2 times)." in reading.notes
+
+
+def test_dates_are_the_same_whatever_they_are_stored_as(write, tmp_path):
+    days = ["2020-01-31", "", "2021-05-01", "2020-12-24"]
+    frame = pa.table({"id": [*"abcd"], "joined": days, "label": [*"xyxy"]})
+    links = pa.table({"source": ["a"], "target": ["b"]})
+    rows = [f"{key},{day},{label}" for key, day, label in zip("abcd", days, "xyxy", strict=True)]
+    csv = load_tables(write("n.csv", "\n".join(["id,joined,label", *rows])), links, label_column="label")
+    pq.write_table(frame, tmp_path / "n.parquet")
+    for nodes in (frame, frame.to_pandas(), tmp_path / "n.parquet"):
+        np.testing.assert_array_equal(load_tables(nodes, links, label_column="label").features, csv.features)
+    kept = read_tables(frame, links, columns=find_columns(frame, links, label_column="label"), categorical=["joined"])
+    assert kept.graph.features.shape == (4, 4)  # three days and a gap
+
+
+def test_edges_with_a_header_of_weights_alone_are_no_edges(nodes, write):
+    assert load_tables(nodes, write("none.csv", "source,target,weight\n")).edges == 0
+
+
+def test_a_note_says_which_weight_of_a_pair_counts(nodes, write):
+    links = write("twice.csv", "source,target,weight\nann,bob,5\nbob,ann,2\n")
+    reading = read_tables(nodes, links, columns=find_columns(nodes, links))
+    assert any("1 duplicate was merged (the largest weight counts)" in note for note in reading.notes)
+
+
+def test_a_weight_beyond_single_precision_is_refused_with_the_limit(nodes, write):
+    with pytest.raises(ValueError, match=r"line 2 of .* has the weight 1e\+300; weights must be at most 3.4e38"):
+        load_tables(nodes, write("huge.csv", "source,target,weight\nann,bob,1e300\n"))
+
+
+def test_classes_that_look_like_none_are_told():
+    nodes = pa.table({"id": [*"abcd"], "label": ["x", "Unknown", "y", "Unknown"]})
+    links = pa.table({"source": ["a"], "target": ["b"]})
+    reading = read_tables(nodes, links, columns=find_columns(nodes, links, label_column="label"))
+    assert any(note.startswith("The label 'Unknown' is a class like the others") for note in reading.notes)

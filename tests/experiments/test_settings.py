@@ -116,7 +116,7 @@ def test_a_method_that_is_not_in_the_zoo_is_unknown_and_hinders_no_other(monkeyp
         ("digits", "newtonnet", "published", r"no published settings for newtonnet on digits; .*default .*on cora"),
         ("penn94", "bernnet", "published", r"no published settings for bernnet on penn94; .*on cora, .*actor"),
         ("cora", "mlp", "published", r"no published settings for mlp on cora; .*mlp has none on any graph"),
-        ("wisconsin", "bernnet", "searched", "no search has been run for bernnet on wisconsin"),
+        ("wisconsin", "bernnet", "searched", "no search of bernnet on wisconsin is stored in results"),
         ("cora", "bernnet", "magic", "unknown settings 'magic'; available: published, searched, default"),
         ("cora", "nonet", None, "unknown model 'nonet'; available: .*bernnet"),
     ],

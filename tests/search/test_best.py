@@ -36,7 +36,7 @@ def test_a_study_with_a_label_is_not_the_models_setting(study, pretend, tmp_path
 
 
 def test_without_a_search_the_setting_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="no search has been run for mlp on cora"):
+    with pytest.raises(ValueError, match="no search of mlp on cora is stored in"):
         find_setting("cora", "mlp", "searched", results=tmp_path)
 
 

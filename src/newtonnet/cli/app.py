@@ -71,8 +71,11 @@ def run(application: Callable[..., Any], arguments: Sequence[str] | None) -> int
         return outcome if isinstance(outcome, int) else 0
     except typer.TyperException as mistake:
         return _complain(mistake.format_message())
-    except (ValueError, OSError) as mistake:
+    except ValueError as mistake:
         return _complain(str(mistake))
+    except OSError as mistake:
+        known = mistake.filename is not None and mistake.strerror is not None
+        return _complain(f"{mistake.filename}: {mistake.strerror}; name another place" if known else str(mistake))
     except (MemoryError, RuntimeError) as trouble:
         if isinstance(trouble, MemoryError) or "allocate" in str(trouble):
             return _complain(f"not enough memory for this run ({trouble}); use fewer splits or a smaller model")

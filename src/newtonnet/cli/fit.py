@@ -188,6 +188,8 @@ def fit(
             disk=disk,
         )
     tables = replace(tables, run=replace(tables.run, arguments=plain_arguments(context)))
+    if transferable and not tables.run.encoding.columns:
+        raise ValueError(f"--transferable needs features, but {nodes} has none; a model without knows nodes by place")
     check_labels(tables.graph, nodes=nodes, column=label_column, metric=metric)
     pairs = hold_out(tables.graph, folds, seed)
     given = max(deadline - time.monotonic(), 0.1) * (FINAL if pairs else 1.0)

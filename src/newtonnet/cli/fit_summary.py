@@ -80,7 +80,7 @@ def print_summary(findings: Findings, classifier: NewtonNetClassifier, folder: P
 def _print_scores(findings: Findings, classifier: NewtonNetClassifier) -> None:
     evaluation = findings.evaluation
     name = metric_name(findings.metric)
-    tuned = f"{name} {percent(classifier.validation_score_)} on labels held back while tuning, a little too good"
+    tuned = f"{name} {percent(classifier.validation_score_)} on labels held back in fitting, a little too good"
     if evaluation is None:
         print(f"\n{tuned}")
         return

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from newtonnet.datasets import Columns, Reading, column_names, read_tables
+from newtonnet.datasets.listing import listed
 from newtonnet.graphs import Graph, check_trainable
 from newtonnet.precomputed import read_mapped
 
@@ -118,7 +119,9 @@ def read_again(nodes: Path, edges: Path, run: Run, *, disk: OnDisk | None = None
         raise ValueError(
             "this model has no features to go by and knows every node by its place; it cannot predict for other nodes"
         )
-    return graph, read.notes
+    used = (run.columns.source, run.columns.target, run.columns.weight)
+    unused = [name for name in column_names(edges, text_encoding=run.text_encoding) if name not in used]
+    return graph, [*read.notes, *([f"not used of the edges: {listed(unused)}"] if unused else [])]
 
 
 def check_unchanged(run: Run) -> tuple[Path, Path]:

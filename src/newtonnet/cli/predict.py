@@ -22,7 +22,7 @@ from .options import Json
 from .own_tables import OnDisk, check_unchanged, edges_on_disk, read_again
 from .precomputed_run import PRECOMPUTED
 from .predictions import predictions_csv
-from .run_folder import OWN, PREDICTIONS, Run, ids_checksum, read_run
+from .run_folder import OWN, PREDICTIONS, Run, file_checksum, ids_checksum, read_run
 from .splits import check_writable
 
 
@@ -31,9 +31,10 @@ def predict(
     context: typer.Context,
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder that newtonnet fit wrote.")],
     nodes: Annotated[
-        Path | None, typer.Option(help="Table of nodes with the same columns; the one it was fitted on if not given.")
+        Path | None,
+        typer.Option(help="Table of nodes with the same columns; without both tables, those it was fitted on."),
     ] = None,
-    edges: Annotated[Path | None, typer.Option(help="Table of edges; the one it was fitted on if not given.")] = None,
+    edges: Annotated[Path | None, typer.Option(help="Table of their edges.")] = None,
     out: Annotated[
         Path | None, typer.Option(help="File to write; RUN/predictions.csv, for other tables it must be named.")
     ] = None,
@@ -64,6 +65,8 @@ def predict(
     probabilities = classifier.predict_proba(graph)
     names = classifier.ensemble_.class_names
     reached, remark = _score(classifier.metric, graph, probabilities)
+    if reached is not None and file_checksum(own[0]) == run.nodes.sha256:
+        remark = "the model was fitted on them, so this is no measure of quality"
     write_whole(place, predictions_csv(graph, probabilities, names))
     talk.print(f"{place} written", style="dim")
     known = len(graph.labelled)
@@ -75,8 +78,8 @@ def predict(
     told = ", ".join(f"{name} {counts[name]:,}" for name in names)
     print(f"{plural(graph.nodes, 'node')}: {told}")
     if reached is not None:
-        seen = ", which it was fitted on: not a measure of quality" if nodes is None else ""
-        print(f"{metric_name(classifier.metric)} {percent(reached)} on {plural(known, 'labelled node')}{seen}")
+        told = f"{metric_name(classifier.metric)} {percent(reached)} on {plural(known, 'labelled node')}"
+        print(f"{told}; {remark}" if remark else told)
     elif remark:
         print(remark)
 

@@ -31,6 +31,8 @@ def report(
     Example: newtonnet report out/records/*.jsonl --out report.html
     """
     check_writable(out)
+    if out.resolve() in {path.resolve() for path in records}:
+        raise ValueError(f"{out} holds the records and would be written over; name another page with --out")
     alike = group_runs([record for path in records for record in _read(path)])
     studies = [_study(name, found, data_root) for name, found in alike]
     write_whole(out, render(title, studies, command=command_line(context)))
@@ -41,6 +43,8 @@ def report(
 
 def _read(path: Path) -> list[Record]:
     """The records of a file, refused where a line is none."""
+    if not path.is_file():
+        raise ValueError(f"there is no file {path}; give files of records, which newtonnet train writes")
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError as reason:

@@ -1,5 +1,7 @@
 """What the commands share that train: one member for each split, a progress bar, a place for the result."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -57,6 +59,17 @@ def run_splits(
             max_memory=max_memory,
             progress=show,
         )
+
+
+@contextmanager
+def resumable(checkpoint: Path | None) -> Iterator[None]:
+    """Says after Ctrl-C what goes on from where."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if checkpoint is not None and checkpoint.exists():
+            talk.print(f"{checkpoint} keeps what was done; the same command goes on from there", style="dim")
+        raise
 
 
 def check_writable(path: Path) -> None:

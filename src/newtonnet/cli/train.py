@@ -11,6 +11,7 @@ from newtonnet.experiments import SCORES, Setting, find_setting, override
 from newtonnet.files import write_whole
 from newtonnet.graphs import homophily
 from newtonnet.nn import ZOO
+from newtonnet.training import Record
 
 from .amounts import memory
 from .app import app, print_json, talk
@@ -18,7 +19,7 @@ from .assignments import assignments
 from .options import LOOP, MODEL, SPLITS, DataRoot, Json, MaxEpochs, MaxMemory, Patience, Protocol, Threads
 from .places import ADDRESS, PLACES, Place
 from .precomputed_run import PRECOMPUTED, REGIMES, check_regime, run_precomputed
-from .splits import check_writable, run_splits
+from .splits import check_writable, resumable, run_splits
 from .train_summary import Trained, as_json, print_trained
 
 TRAINING = "How it is trained"
@@ -140,11 +141,17 @@ def train(
         setting = find_setting(dataset, model, "default")
     if out is not None:
         check_writable(out)
+        _check_records(out)
     loaded = load_dataset(dataset, data_root=data_root, directed="as-stored" if as_stored else None)
     graph = loaded.graph
+    placed = _points(points)
+    if isinstance(placed, tuple):
+        if degree not in (None, len(placed) - 1):
+            raise ValueError(f"{len(placed)} points make a filter of degree {len(placed) - 1}, --degree says {degree}")
+        degree = len(placed) - 1
     own = {
         "degree": degree,
-        "points": _points(points),
+        "points": placed,
         "nonnegative": False if signed else None,
         "hidden": hidden,
         "dropout": dropout,
@@ -167,31 +174,32 @@ def train(
     else:
         chosen = make_splits(graph, protocol, count=10 if splits is None else splits, seed=split_seed)
     room = memory(max_memory)
-    if regime == PRECOMPUTED:
-        records = run_precomputed(
-            graph,
-            setting,
-            chosen,
-            store=store,
-            batch=batch,
-            seed=seed,
-            threads=threads,
-            max_memory=room,
-            checkpoint=checkpoint,
-            place=place,
-        )
-    else:
-        records = run_splits(
-            graph,
-            model,
-            setting,
-            chosen,
-            seed=seed,
-            device=device,
-            checkpoint=checkpoint,
-            threads=threads,
-            max_memory=room,
-        )
+    with resumable(checkpoint):
+        if regime == PRECOMPUTED:
+            records = run_precomputed(
+                graph,
+                setting,
+                chosen,
+                store=store,
+                batch=batch,
+                seed=seed,
+                threads=threads,
+                max_memory=room,
+                checkpoint=checkpoint,
+                place=place,
+            )
+        else:
+            records = run_splits(
+                graph,
+                model,
+                setting,
+                chosen,
+                seed=seed,
+                device=device,
+                checkpoint=checkpoint,
+                threads=threads,
+                max_memory=room,
+            )
     published = SCORES.get((dataset, model)) if setting.config.metric == loaded.entry.metric else None
     found = Trained(dataset, model, protocol, setting, records, homophily(graph).edge, published)
     path = out or Path("out") / "records" / f"{dataset}-{model}-{protocol}-{found.run_id}.jsonl"
@@ -203,6 +211,19 @@ def train(
             print_json(as_json(found))
         else:
             print_trained(found)
+
+
+def _check_records(path: Path) -> None:
+    """Refuse to write over a file that holds anything else than records."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            first = file.readline()
+        if first.strip():
+            Record.from_json(first)
+    except FileNotFoundError:
+        return
+    except ValueError:
+        raise ValueError(f"{path} holds something else than records and is left alone; name another file") from None
 
 
 def _points(text: str | None) -> str | tuple[float, ...] | None:

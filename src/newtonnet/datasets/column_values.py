@@ -1,5 +1,6 @@
 """The values of one column as text or as numbers, whatever type the file gave them."""
 
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -14,6 +15,8 @@ MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
 
 LARGEST = 1e30
 """Magnitude of numbers: their squares must be numbers too, and they themselves in float32."""
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}.*)?$")
 
 Where = Callable[[int], str]
 """What a message calls the row of this index."""
@@ -43,6 +46,26 @@ def as_text(values: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
 def without_missing(text: pa.ChunkedArray) -> pa.ChunkedArray:
     """The same texts; those that stand for a missing value become null."""
     return pc.if_else(pc.is_in(text, value_set=pa.array(MISSING)), pa.scalar(None, pa.string()), text)
+
+
+def read_dates(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Texts that are all dates or times, or missing, as such, which is how a CSV file of them is read; others as is.
+
+    >>> read_dates(pa.chunked_array([["2020-01-31", "NA"]])).type, read_dates(pa.chunked_array([["2020", "x"]])).type
+    (DataType(date32[day]), DataType(string))
+    """
+    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+        return values
+    text = without_missing(values.cast(pa.string()))
+    first = next((one.as_py() for one in text if one.is_valid), None)
+    if first is None or not _DATE.match(first):
+        return values
+    for kind in (pa.date32(), pa.timestamp("us")):
+        try:
+            return text.cast(kind)
+        except pa.ArrowInvalid:  # one of them is another thing
+            continue
+    return values
 
 
 def is_missing(values: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -41,7 +41,7 @@ def unused_columns(columns: Columns) -> list[str]:
     return [f"{ends}; not used: {listed(list(columns.unused))}."]
 
 
-def merged_rows(tally: Counter[str], edges: int) -> list[str]:
+def merged_rows(tally: Counter[str], edges: int, *, weighted: bool) -> list[str]:
     """A sentence on what became of the rows that were counted, where they are not as many as the edges."""
     rows, loops, nothing = (tally[name] for name in ("rows", "loops", "nothing"))
     if rows == edges:
@@ -52,7 +52,7 @@ def merged_rows(tally: Counter[str], edges: int) -> list[str]:
         for count, one, many, what in (
             (loops, "self-loop", "self-loops", "dropped"),
             (nothing, "edge of weight 0", "edges of weight 0", "dropped"),
-            (again, "duplicate", "duplicates", "merged"),
+            (again, "duplicate", "duplicates", "merged (the largest weight counts)" if weighted else "merged"),
         )
         if count
     ]
@@ -97,6 +97,8 @@ def _ends(links: NamedTable, ids: pa.Array, columns: Columns) -> NDArray[np.int3
 
 def _weights(links: NamedTable, column: str) -> NDArray[np.float32]:
     values = links.table[column]
+    if not len(values):  # which have no type
+        return np.zeros(0, dtype=np.float32)
     numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
     if not any(test(values.type) for test in numeric):
         raise ValueError(f"column {column!r} of {links.name} must hold numbers, got {values.type}")
@@ -106,7 +108,7 @@ def _weights(links: NamedTable, column: str) -> NDArray[np.float32]:
     if len(bad):
         index = int(bad[0])
         value = values[index].as_py()
-        shown = int(value) if isinstance(value, float) and value.is_integer() else value
-        found = "no weight" if value is None else f"the weight {shown}"
-        raise ValueError(f"{links.row(index)} has {found}; weights must be finite and not negative")
+        found = "no weight" if value is None else f"the weight {value:g}"
+        wanted = "at most 3.4e38" if value is not None and 0 < value < np.inf else "finite and not negative"
+        raise ValueError(f"{links.row(index)} has {found}; weights must be {wanted}")
     return np.asarray(weights)

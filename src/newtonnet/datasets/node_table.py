@@ -1,7 +1,7 @@
 """The table of nodes: ids, classes and features, and how its columns were read."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .column_values import MISSING, as_text, is_missing, without_missing
+from .column_values import MISSING, as_text, is_missing, read_dates, without_missing
 from .column_words import doubts, read_as, strangers
 from .columns import Columns
 from .encoding import Encoding, encode, learn_encoding
@@ -78,7 +78,7 @@ def read_nodes(
     unnamed = _unnamed(rows.table.column_names, columns, encoding)
     kept_apart = (columns.id, columns.label, *ignore, *unnamed)
     used = [name for name in rows.table.column_names if name not in kept_apart]
-    told = rows.table.select(used)
+    told = _with_dates(rows.table.select(used), texts)
     learned = (
         learn_encoding(told, standardise=standardise, categorical=categorical, where=rows.row)
         if encoding is None
@@ -105,6 +105,15 @@ def read_nodes(
     )
 
 
+def _with_dates(table: pa.Table, texts: Collection[str]) -> pa.Table:
+    """The same table, with dates in place of texts that are dates; not in columns that are to be texts."""
+    for place, name in enumerate(table.column_names):
+        column = table[name]
+        if name not in texts and (read := read_dates(column)) is not column:
+            table = table.set_column(place, name, read)
+    return table
+
+
 def _unnamed(names: Sequence[str], columns: Columns, encoding: Encoding | None) -> list[str]:
     """Columns without a name, as row numbers are written by other programs, unless they were asked for."""
     wanted = {columns.id, columns.label} | ({column.name for column in encoding.columns} if encoding else set())
@@ -128,8 +137,14 @@ def label_doubts(rows: NamedTable, label_column: str | None) -> list[str]:
     ]
     known = [value for value in counts if value is not None and value not in MISSING]
     if "-1" in known and all(is_number(value) for value in known):
-        found.append("The label -1 is a class like the others; leave cells blank where the class is unknown.")
+        found.append(f"The label -1 {_BLANK}")
+    found += [f"The label {value!r} {_BLANK}" for value in known if value.casefold() in _UNSURE]
     return found
+
+
+_UNSURE = ("unknown", "unlabelled", "unlabeled", "missing", "undefined", "not available", "n.a.", "?", "-")
+"""Classes that look as if there were none."""
+_BLANK = "is a class like the others; leave cells blank where the class is unknown."
 
 
 def _check_columns(rows: NamedTable, learned: Encoding) -> None:

@@ -96,7 +96,9 @@ def make_splits(graph: Graph, protocol: str = "random", *, count: int = 10, seed
     [6, 2, 2]
     """
     if protocol not in PROTOCOLS:
-        raise ValueError(f"unknown protocol {protocol!r}; available: {', '.join(PROTOCOLS)}")
+        raise ValueError(
+            f"unknown protocol {protocol!r}; available: {', '.join(PROTOCOLS)}, and fixed where splits were published"
+        )
     if count < 1:
         raise ValueError(f"at least 1 split is needed, got {count}")
     check_trainable(graph)

@@ -144,6 +144,9 @@ def read_tables(
 
 def reading_of(read: NodeTable, graph: Graph, tally: Counter[str], columns: Columns, *, learned: bool) -> Reading:
     """What two tables gave, with notes on the edges where their encoding was learned from them."""
-    merged = merged_rows(tally, graph.edges) if learned and not graph.directed else []
-    told = unused_columns(columns) if learned else []
-    return Reading(graph, read.encoding, read.left_out, read.read_as, (*read.notes, *told, *merged))
+    notes = [*read.notes]
+    if learned:
+        notes += unused_columns(columns)
+    if learned and not graph.directed:
+        notes += merged_rows(tally, graph.edges, weighted=columns.weight is not None)
+    return Reading(graph, read.encoding, read.left_out, read.read_as, tuple(notes))

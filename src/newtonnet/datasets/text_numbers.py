@@ -1,4 +1,4 @@
-"""Texts that are nearly numbers: a decimal comma, or a few words among them."""
+"""Texts that are nearly numbers or dates: a decimal comma, a sign behind them, or a few words among them."""
 
 import re
 
@@ -35,13 +35,24 @@ def has_comma(text: str) -> bool:
     return _COMMA.fullmatch(text.strip()) is not None
 
 
+_NEARLY = (
+    (re.compile(r"[+-]?[\d.,]+ ?[%€$£]|[€$£] ?[+-]?[\d.,]+"), "numbers stand alone, without a sign"),
+    (re.compile(r"\d{1,2}[./]\d{1,2}[./](\d{4}|\d{2})"), "dates are written as 2020-01-31"),
+)
+"""Texts that mean a number or a date, and how that is written."""
+
+
 def why_text(values: pa.ChunkedArray) -> str | None:
-    """What keeps a column of texts, null where missing, from being numbers; None where it is no column of numbers.
+    """What keeps a column of texts, null where missing, from being numbers or dates; None where it is neither.
 
     >>> why_text(pa.chunked_array([["1", "2", "3", "4", "?"]]))
     "because of the text '?': leave such cells blank to have numbers"
     """
     counts = {one["values"]: one["counts"] for one in pc.value_counts(values).to_pylist() if one["values"] is not None}
+    for pattern, advice in _NEARLY:
+        alike = [text for text in counts if pattern.fullmatch(text.strip())]
+        if alike and sum(counts[text] for text in alike) >= MOSTLY * sum(counts.values()):
+            return f"because of values such as {alike[0]!r}: {advice}"
     commas = [text for text in counts if has_comma(text)]
     words = [text for text in counts if not is_number(text)]
     others = [text for text in words if not has_comma(text)]

@@ -33,7 +33,9 @@ def find_setting(
     if source == "searched":
         best = find_best(results, dataset, model)
         if best is None:
-            raise ValueError(f"no search has been run for {model} on {dataset}; use --settings published or default")
+            raise ValueError(
+                f"no search of {model} on {dataset} is stored in {results}; use --settings published or default"
+            )
         return override(Setting("searched", default.options, default.config), best["setting"])
     if source not in (None, "published"):
         raise ValueError(f"unknown settings {source!r}; available: published, searched, default")

@@ -203,7 +203,7 @@ def comparison_words(ours: Scores, other: Scores) -> str:
     if found is None or not has_width(found.low, found.high):
         return f"From {plural(len(ours.splits), 'split')} it cannot be told whether it is better than {name}."
     size = f"{points(abs(found.mean)).lstrip('+')} points {'better' if found.mean > 0 else 'worse'} than {name}"
-    interval = f"95% interval {points(found.low)} to {points(found.high)}"
+    interval = f"95% interval {points(max(found.low, -1.0))} to {points(min(found.high, 1.0))}"
     if found.low > 0:
         return f"{lesson[0]}: {size} ({interval})."
     if found.high < 0:

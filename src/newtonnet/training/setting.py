@@ -41,7 +41,8 @@ def override(setting: Setting, changes: Mapping[str, Any]) -> Setting:
         elif name in training:
             outside[name] = _checked(name, value, training[name])
         else:
-            raise ValueError(f"this model has no option {name!r}; it has {', '.join(sorted(options | training))}")
+            known = sorted({*options, *training, *GAMMAS})
+            raise ValueError(f"this model has no option {name!r}; it has {', '.join(known)}")
     outside["gammas"] = tuple(gammas)
     return Setting(setting.source, replace(setting.options, **inside), replace(setting.config, **outside))
 
