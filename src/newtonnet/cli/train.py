@@ -215,13 +215,11 @@ def train(
 
 def _check_records(path: Path) -> None:
     """Refuse to write over a file that holds anything else than records."""
+    if not path.is_file() or path.stat().st_size == 0:
+        return
     try:
         with path.open(encoding="utf-8") as file:
-            first = file.readline()
-        if first.strip():
-            Record.from_json(first)
-    except FileNotFoundError:
-        return
+            Record.from_json(file.readline())
     except ValueError:
         raise ValueError(f"{path} holds something else than records and is left alone; name another file") from None
 
