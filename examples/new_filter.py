@@ -25,7 +25,7 @@ def build(graph, options, seeds, dtype):
     return SpectralNet(filter, features=features, classes=graph.classes, seeds=seeds, name="hermite", dtype=dtype)
 
 
-ZOO["hermite"] = Entry(build, Options(degree=4), "an example", groups=("encoder", "filter"))
+ZOO["hermite"] = Entry(build, Options(degree=4), "an example")
 
 graph = csbm(0.1, nodes=300, features=300)
 for name in ("hermite", "newtonnet", "gcn"):
