@@ -87,6 +87,20 @@ def test_a_stop_is_told_the_expected_seconds_and_begins_nothing_more(study, play
         assert len(store.trials()) == 20
 
 
+def test_a_graph_that_was_never_tried_is_expected_to_take_as_long_as_others(study, play, tmp_path):
+    known, new = replace(study, max_population=1), replace(study, max_population=1, dataset="other")
+    told = []
+
+    def stop(expected):
+        told.append(expected)
+        return expected > 0.2
+
+    with open_store(tmp_path, known) as first, open_store(tmp_path, new) as second:
+        list(sweep(known, first, executor=play(), trials=2))
+        assert list(sweep_all([(known, first, 2), (new, second, 2)], executor=play(), stop=stop)) == []
+    assert told == [0.25]
+
+
 def test_a_later_study_fills_in_while_a_batch_waits(study, tmp_path, pretend):
     """An executor with room for three tasks at a time."""
     one = replace(study, max_population=1, batch=2)

@@ -121,8 +121,12 @@ class _Course:
 
 
 def _expected(task: Task, courses: Iterable[_Course]) -> float:
-    """Seconds for a task: as long for each setting as the slowest of its study, or else of its graph; 0 if unknown."""
-    on_graph = [course for course in courses if course.study.dataset == task.study.dataset]
-    own = [course for course in on_graph if course.study.key == task.study.key and course.trials]
-    known = [trial.seconds for course in own or on_graph for trial in course.trials.values()]
+    """Seconds for a task: for each setting the longest so far of its study, or else of its graph, or else of any.
+
+    0 where nothing has been tried yet.
+    """
+    begun = [course for course in courses if course.trials]
+    on_graph = [course for course in begun if course.study.dataset == task.study.dataset]
+    own = [course for course in on_graph if course.study.key == task.study.key]
+    known = [trial.seconds for course in own or on_graph or begun for trial in course.trials.values()]
     return max(known, default=0.0) * len(task.proposals)
