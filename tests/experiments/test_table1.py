@@ -232,3 +232,23 @@ def test_the_chosen_setting_is_the_searched_one_where_there_is_one(store, scores
     assert chosen_setting(results, "cora", "gcn") == ("default", {})
     store("cora", "gcn", [(0.5, scores(0.9)), (0.6, scores(0.8))], settings=[{}, {"dropout": 0.3}])
     assert chosen_setting(results, "cora", "gcn") == ("searched", {"dropout": 0.3})
+
+
+def test_what_the_searches_took_and_what_is_left_is_told_graph_by_graph(store, scores, tmp_path):
+    store("texas", "newtonnet", [(0.9, scores(0.8))] * 40)  # 36 s each
+    store("texas", "mlp", [(0.9, scores(0.8))] * 11)
+    report = TABLE1.summarise(load_lines(TABLE1, tmp_path / "results"))
+    (effort,) = (table for table in report.tables if table.title == "What the searches took")
+    row, together = effort.rows
+    assert row[:4] == ("texas", "51 of 436", "0.5", "0.2")  # of the MLP's 36 settings 25 are left
+    assert together == ("together", *row[1:4], "9 in all")
+    assert row[4].split(", ") == [name for model, name in NAMES.items() if model not in ("newtonnet", "mlp")]
+
+
+def test_graphs_without_any_search_are_told_as_well(store, scores, tmp_path):
+    store("minesweeper", "newtonnet", [(0.9, scores(0.8))] * 12)
+    report = BEYOND.summarise(load_lines(BEYOND, tmp_path / "results"))
+    (effort,) = (table for table in report.tables if table.title == "What the searches took")
+    rows = {row[0]: row for row in effort.rows}
+    assert rows["amazon-photo"] == ("amazon-photo", "0 of 132", "0.0", "–", "all")
+    assert rows["minesweeper"][1:4] == ("12 of 132", "0.1", "–")

@@ -7,11 +7,12 @@ from newtonnet.datasets import CATALOGUE
 
 from .cells import Cell
 from .claim import Claim, Request
+from .effort import effort_table
 from .exhibit import OPEN, Finding, Report
 from .results import Line
 from .score_tables import HERO, RAISED, Cells, as_json, graph_table, newtonnet_table, overview, standing
 from .scores import NAMES, how_made
-from .table1 import by_cell, chosen_datasets, stored_lines, trials_of
+from .table1 import by_cell, chosen_datasets, full_search, stored_lines, trials_of
 
 GRAPHS = {
     "chameleon-filtered": "fixed",
@@ -57,9 +58,10 @@ def summarise(lines: Sequence[Line]) -> Report:
     remarks = {name: f"{GRAPHS[name]} splits" for name in done}
     matrix = overview(there, done, title="Graphs that the paper lacks", remarks=remarks, notes=notes)
     tables = (graph_table(there, name, command=_command(name)) for name in done)
+    effort = effort_table(there, list(GRAPHS), full_search, command="newtonnet reproduce beyond --profile paper")
     return Report(
         findings=(_finding(there, done),),
-        tables=(matrix, newtonnet_table(there, done), *(table for table in tables if table is not None)),
+        tables=(matrix, newtonnet_table(there, done), effort, *(table for table in tables if table is not None)),
         data=as_json(there),
         bare=True,
         headline=matrix,

@@ -7,7 +7,8 @@ from newtonnet.datasets import CATALOGUE
 from newtonnet.datasets import summarise as describe
 
 from .cells import Cell
-from .claim import Claim, Request
+from .claim import PROFILES, Claim, Request
+from .effort import effort_table
 from .exhibit import FAILS, HOLDS, OPEN, PARTLY, UNSURE, Finding, Report, Table
 from .published import DATASETS, SCORES
 from .results import Line
@@ -39,6 +40,11 @@ def trials_of(profile: str, dataset: str) -> int:
     (40, 12, 4)
     """
     return QUICK if profile == "quick" else MANY if dataset in SMALL else FEW
+
+
+def full_search(dataset: str) -> int:
+    """Settings that a cell of the longest profile tries."""
+    return trials_of(PROFILES[-1], dataset)
 
 
 def chosen_datasets(request: Request, datasets: Sequence[str]) -> list[str]:
@@ -94,9 +100,10 @@ def summarise(lines: Sequence[Line]) -> Report:
     ours = newtonnet_table(there, done)
     warned = [f"{name}: {'; '.join(CATALOGUE[name].warnings)}." for name in done if CATALOGUE[name].warnings]
     short = Table(ours.title, ours.columns, ours.rows, (made, *warned))
+    effort = effort_table(there, done, full_search, command="newtonnet reproduce table1 --profile paper")
     return Report(
         findings=(_reaches(there, done), _leads(there, done)),
-        tables=(matrix, short, *(table for table in tables if table is not None)),
+        tables=(matrix, short, effort, *(table for table in tables if table is not None)),
         data=as_json(there),
         bare=True,
         headline=matrix,
