@@ -1,0 +1,64 @@
+"""Accuracy over one gamma at a time, and how much more the gammas matter on one graph than on another."""
+
+from collections.abc import Sequence
+
+from newtonnet.experiments.exhibit import BANDS, FAILS, HOLDS, OPEN, UNSURE, Curves, Finding, Table
+from newtonnet.experiments.results import Line
+from newtonnet.experiments.scores import how_made, split_ratio
+from newtonnet.experiments.statistics import Estimate, compare, contrast
+from newtonnet.experiments.stored import Stored
+from newtonnet.search import best_trial
+from newtonnet.training import GAMMAS
+
+from .grids import GAMMA_GRAPHS, STRENGTHS
+from .measured import COMMAND, ONE, estimate_text, estimates_over, percent, series_of, source_of
+
+
+def gamma_curves(graph: str, lines: Sequence[Line]) -> Curves:
+    """The three gammas of a graph, each alone; strengths stand equally far apart."""
+    places = {strength: float(i) for i, strength in enumerate(STRENGTHS)}
+    series = []
+    own = [line for line in lines if line["stored"].dataset == graph]
+    for line in own:
+        found = [(places[x], one) for x, one in estimates_over(line["stored"], line["what"]) if x in places]
+        series.append(series_of(line["what"], found, role=BANDS[GAMMAS.index(line["what"])]))
+    ticks = tuple((place, f"{strength:g}") for strength, place in places.items())
+    return Curves(graph, "strength of the gamma", "test accuracy, %", tuple(series), ticks=ticks)
+
+
+def gamma_table(lines: Sequence[Line]) -> Table:
+    """A row for each graph and gamma."""
+    rows = []
+    for line in lines:
+        found = dict(estimates_over(line["stored"], line["what"]))
+        values = tuple(estimate_text(found.get(strength)) for strength in STRENGTHS)
+        rows.append((line["stored"].dataset, line["what"], *values, source_of(line)))
+    notes = (
+        f"Accuracy in percent with 95% intervals. {how_made([line['stored'] for line in lines], tried=ONE)} "
+        "Other fields are those of the setting of the source in the last column.",
+        COMMAND,
+    )
+    columns = ("graph", "varied", *(f"{strength:g}" for strength in STRENGTHS), "setting")
+    return Table("One gamma at a time", columns, tuple(rows), notes)
+
+
+def gamma_findings(lines: Sequence[Line]) -> list[Finding]:
+    """How far accuracy moves with the gammas, heterophilous beside homophilous."""
+    moves: dict[str, tuple[str, Estimate]] = {}
+    for line in lines:
+        graph, found = line["stored"].dataset, _move(line["stored"])
+        if found is not None and (graph not in moves or found.mean > moves[graph][1].mean):
+            moves[graph] = line["what"], found
+    statement = "The gammas matter more on chameleon than on citeseer"
+    if set(moves) != set(GAMMA_GRAPHS):
+        return [Finding(statement, "not all grids are stored", "yes", OPEN)] if lines else []
+    more = contrast([moves["chameleon"][1]], [moves["citeseer"][1]])
+    told = "; ".join(f"{graph}: {one.signed} by {gamma}" for graph, (gamma, one) in moves.items())
+    ours = f"from the strength that validates worst to the best, {told}; chameleon − citeseer {more.signed}"
+    return [Finding(statement, ours, "yes", HOLDS if more.low > 0 else FAILS if more.high < 0 else UNSURE)]
+
+
+def _move(stored: Stored) -> Estimate | None:
+    """What is gained from the strength of a gamma that validates worst to the one that validates best."""
+    best, worst = best_trial(stored.trials), min(stored.trials, key=lambda trial: trial.objective)
+    return compare(percent(best), percent(worst), split_ratio(stored.dataset, stored.protocol))
