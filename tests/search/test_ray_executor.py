@@ -313,7 +313,7 @@ def test_a_claim_searches_on_ray(executor, capsys, tmp_path, monkeypatch):
 def test_without_ray_one_line_says_how_to_get_it(capsys, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "ray", None)
     assert run(app, [*COMMAND, "--on", "ray", "--results", str(tmp_path)]) == 2
-    assert _only_line(capsys).endswith("pip install 'newtonnet[cluster]'")
+    assert _only_line(capsys).endswith("pip install 'ray[train]'")
     assert list(tmp_path.iterdir()) == []
 
 

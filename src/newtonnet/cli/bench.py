@@ -26,7 +26,7 @@ WIDTH = 120
 
 @app.command()
 def bench(
-    quick: Annotated[bool, typer.Option("--quick", help="Two minutes instead of a quarter of an hour.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Three minutes instead of a quarter of an hour.")] = False,
     json: Json = False,
     out: Annotated[
         Path | None,

@@ -12,7 +12,7 @@ from .app import talk
 
 PLACES = ("local", "ray")
 
-ON = "Where it runs: local, in processes of this machine, or ray, on a cluster (pip install 'newtonnet\\[cluster]')."
+ON = "Where it runs: local, in processes of this machine, or ray, on a cluster (pip install 'ray\\[train]')."
 ADDRESS = "With --on ray: auto, or HOST:PORT of the cluster's head; a Ray of its own on this machine if not given."
 WORKERS = "Tasks that train at once, each on one thread; one for each core, with --on ray of the cluster, if not given."
 

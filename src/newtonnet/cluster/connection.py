@@ -51,7 +51,7 @@ def _import_ray() -> ModuleType:
     try:
         import ray
     except ImportError as error:
-        raise ValueError(f"a cluster needs Ray ({error}); pip install 'newtonnet[cluster]'") from None
+        raise ValueError(f"a cluster needs Ray ({error}); pip install 'ray[train]'") from None
     module: ModuleType = ray
     return module
 

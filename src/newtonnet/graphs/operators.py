@@ -67,7 +67,7 @@ class Operator:
             raise ValueError(f"the kernel must be native, vendor or None, got {self.kernel!r}")
         possible = self.matrix.device.type == "cpu" and self.matrix.dtype in kernels.KINDS
         if self.kernel == "native" and not (possible and kernels.available()):
-            raise ValueError("the native kernel runs on the CPU and needs llvmlite; pip install 'newtonnet[fast]'")
+            raise ValueError("the native kernel runs on the CPU and needs llvmlite; pip install llvmlite")
         return possible and kernels.available() and self.kernel != "vendor"
 
     def describe(self) -> str:

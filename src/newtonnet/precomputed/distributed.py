@@ -141,7 +141,7 @@ def _train(ray: ModuleType, job: _Job, workers: int, folder: Path) -> tuple[list
         from ray import train
         from ray.train.torch import TorchConfig, TorchTrainer
     except ImportError as error:
-        raise ValueError(f"several workers need Ray Train ({error}); pip install 'newtonnet[cluster]'") from None
+        raise ValueError(f"several workers need Ray Train ({error}); pip install 'ray[train]'") from None
     trainer = TorchTrainer(
         _work,
         train_loop_config={"job": job},
