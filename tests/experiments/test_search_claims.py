@@ -4,7 +4,6 @@ import pytest
 
 from newtonnet.cli.app import app, run
 from newtonnet.experiments.ablation import ABLATION, WITHOUT
-from newtonnet.experiments.adjacency_branch import ADJACENCY_BRANCH
 from newtonnet.experiments.cells import Cell, missing, sweep_cells
 from newtonnet.experiments.claim import Request, load_lines, wanted_cells
 from newtonnet.experiments.claims import CLAIMS
@@ -14,8 +13,8 @@ from newtonnet.experiments.learned_homophily import LEARNED_HOMOPHILY
 from newtonnet.experiments.results import append_line
 from newtonnet.experiments.scores import equal_searches
 from newtonnet.experiments.sensitivity import DEGREES, POINTS, SENSITIVITY, STRENGTHS
-from newtonnet.experiments.signed_values import SIGNED_VALUES
 from newtonnet.experiments.stored import read_stored
+from newtonnet.experiments.variants import ADJACENCY_BRANCH, SIGNED_VALUES
 from newtonnet.experiments.weak_supervision import METHODS, PLAIN, WEAK_SUPERVISION
 from newtonnet.search import make_study, open_store, propose
 from newtonnet.training import FREQUENCIES

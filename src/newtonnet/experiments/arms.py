@@ -9,6 +9,7 @@ from newtonnet.datasets import CATALOGUE
 from newtonnet.search.space import Space
 
 from .cells import Cell
+from .claim import Claim, Request
 from .exhibit import FAILS, HOLDS, OPEN, PARTLY, UNSURE, Finding, Report, Table
 from .exhibit import Cell as Entry
 from .published import SCORES
@@ -17,6 +18,9 @@ from .score_tables import HERO
 from .scores import equal_searches, gain, how_made, score
 from .statistics import SIGNIFICANT, Estimate, holm
 from .stored import Stored, read_stored
+from .table1 import FEW, QUICK, chosen_datasets
+
+UNPUBLISHED = "not in the paper"
 
 
 @dataclass(frozen=True)
@@ -47,16 +51,54 @@ class Contest:
     theirs: str
 
 
-def arm_cells(arms: Sequence[Arm], graphs: Mapping[str, str], trials: int) -> list[Cell]:
-    """Equally many settings of every arm on graphs, each with its protocol."""
-    return [
-        Cell(dataset, arm.model, trials, arm.label, protocol=protocol, fixed=arm.fixed, space=arm.space)
-        for dataset, protocol in graphs.items()
-        for arm in arms
-    ]
+def claim_of_arms(
+    name: str,
+    graphs: Mapping[str, str],
+    *,
+    arms: Sequence[Arm],
+    contests: Sequence[Contest],
+    statement: str,
+    title: str,
+    remark: str,
+) -> Claim:
+    """A claim that the paper does not make: what an arm has over another, after equally many settings of all.
+
+    Args:
+        name: what ``newtonnet reproduce`` calls it.
+        graphs: the graphs, each with its protocol.
+        arms: all that are searched; the one without a label is the search of another table.
+        contests: the statements, which Holm counts together.
+        statement: the claim in one sentence.
+        title: of the table.
+        remark: what to know of the arms.
+    """
+
+    def cells(request: Request, results: Path) -> list[Cell]:
+        trials = QUICK if request.profile == "quick" else FEW
+        return [
+            Cell(dataset, arm.model, trials, arm.label, protocol=graphs[dataset], fixed=arm.fixed, space=arm.space)
+            for dataset in chosen_datasets(request, list(graphs))
+            for arm in arms
+        ]
+
+    def summarise(lines: Sequence[Line]) -> Report:
+        return _compare(
+            lines, contests, title=title, remark=remark, command=f"newtonnet reproduce {name} --profile paper"
+        )
+
+    return Claim(
+        name=name,
+        statement=statement,
+        place=UNPUBLISHED,
+        units=lambda request: (),
+        summarise=summarise,
+        options=frozenset({"datasets"}),
+        load=lambda results: _load(results, arms, graphs),
+        cells=cells,
+    )
 
 
-def load_arms(results: Path, arms: Sequence[Arm], graphs: Mapping[str, str]) -> list[Line]:
+def _load(results: Path, arms: Sequence[Arm], graphs: Mapping[str, str]) -> list[Line]:
     """Graphs of which all arms are stored, each with as many settings as the shortest search, by their titles."""
     lines: list[Line] = []
     for dataset, protocol in graphs.items():
@@ -70,21 +112,10 @@ def load_arms(results: Path, arms: Sequence[Arm], graphs: Mapping[str, str]) -> 
     return lines
 
 
-def compare_arms(
-    lines: Sequence[Line], contests: Sequence[Contest], *, title: str, remark: str, command: str, published: str
-) -> Report:
-    """The scores of all arms by both selections, and the differences that the statements are about, nested.
-
-    Args:
-        lines: what :func:`load_arms` found.
-        contests: the statements, which Holm counts together.
-        title: of the table.
-        remark: what to know of the arms.
-        command: that does the work.
-        published: what the paper says of it.
-    """
+def _compare(lines: Sequence[Line], contests: Sequence[Contest], *, title: str, remark: str, command: str) -> Report:
+    """The scores of all arms by both selections, and the differences that the statements are about, nested."""
     if not lines:
-        return Report((Finding(contests[0].statement, "nothing stored", published, OPEN),))
+        return Report((Finding(contests[0].statement, "nothing stored", UNPUBLISHED, OPEN),))
     rows: list[tuple[Entry, ...]] = []
     gains: list[dict[str, Estimate]] = [{} for _ in contests]
     known = any((_dataset(line), HERO) in SCORES for line in lines)
@@ -114,7 +145,7 @@ def compare_arms(
     )
     return Report(
         tuple(
-            _finding(contest.statement, own, published, beside=[other for other in gains if other is not own])
+            _finding(contest.statement, own, beside=[other for other in gains if other is not own])
             for contest, own in zip(contests, gains, strict=True)
         ),
         tables=(Table(title, columns, tuple(rows), _notes(lines, remark, command)),),
@@ -142,13 +173,11 @@ def _dataset(line: Line) -> str:
     return str(next(iter(line.values())).dataset)
 
 
-def _finding(
-    statement: str, gains: Mapping[str, Estimate], published: str, *, beside: Sequence[Mapping[str, Estimate]]
-) -> Finding:
+def _finding(statement: str, gains: Mapping[str, Estimate], *, beside: Sequence[Mapping[str, Estimate]]) -> Finding:
     ours = "; ".join(f"{name} {one.signed}" for name, one in gains.items())
     named = f"{statement} ({', '.join(gains)})" if gains else statement
     others = [one for other in beside for one in other.values()]
-    return Finding(named, ours or "no scores", published, judge_gains(list(gains.values()), beside=others))
+    return Finding(named, ours or "no scores", UNPUBLISHED, judge_gains(list(gains.values()), beside=others))
 
 
 def judge_gains(gains: Sequence[Estimate], *, beside: Sequence[Estimate] = ()) -> str:

@@ -1,7 +1,6 @@
 """Every claim that ``newtonnet reproduce`` knows, by name; a new one is one import and one entry."""
 
 from .ablation import ABLATION
-from .adjacency_branch import ADJACENCY_BRANCH
 from .authors_settings import PUBLISHED
 from .beyond import BEYOND
 from .claim import Claim
@@ -11,10 +10,10 @@ from .frequency import FREQUENCY
 from .interpolation import INTERPOLATION
 from .learned_homophily import LEARNED_HOMOPHILY
 from .sensitivity import SENSITIVITY
-from .signed_values import SIGNED_VALUES
 from .table1 import TABLE1
 from .theory import THEORY
 from .untouched import UNTOUCHED_GRAPHS
+from .variants import ADJACENCY_BRANCH, SIGNED_VALUES
 from .weak_supervision import WEAK_SUPERVISION
 
 CLAIMS: dict[str, Claim] = {
