@@ -170,7 +170,18 @@ def test_masks_are_averaged_before_the_best_are_chosen(rng):
 
 def test_sizes_and_lengths_stand_in_panels_of_their_own(rng):
     lines = [line(0.5, 0, hand_made(0.5, rng)), line(0.5, 0, hand_made(0.5, rng), nodes=1000, features=1000)]
-    assert len(FREQUENCY.summarise(lines).figures[0].panels) == 2
+    report = FREQUENCY.summarise(lines)
+    assert len(report.figures[0].panels) == 2
+    statements = [finding.statement for finding in report.findings]
+    assert len(set(statements)) == len(statements) == 8
+    assert statements[0] == "importance of low frequencies rises with h, 800 nodes, 800 features (1 mask, 300 epochs)"
+
+
+def test_a_large_correlation_of_few_homophilies_is_not_certain(rng):
+    places = {0.0: 0.0, 0.25: 0.4, 0.5: 0.2, 0.75: 0.8, 1.0: 0.6}  # ranks 1 3 2 5 4: correlation .8, by chance .1
+    report = FREQUENCY.summarise([line(h, 0, hand_made(place, rng)) for h, place in places.items()])
+    assert report.data["800 nodes, 800 features (1 mask, 300 epochs)"]["rank_correlation"]["low"] == 0.8
+    assert [report.findings[i].verdict for i in (0, 1, 3)] == ["not certain"] * 3
 
 
 def test_few_homophilies_give_no_verdict(rng):

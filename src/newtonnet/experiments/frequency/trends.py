@@ -71,10 +71,18 @@ class Trend:
 
     def rank_correlation(self, band: int) -> float:
         """Spearman's rank correlation of a band's importance with homophily; 0 where it does not vary."""
+        return self._ranks(band)[0]
+
+    def chance(self, band: int) -> float:
+        """How often ranks without any order would have that correlation or a larger one, of either sign."""
+        return self._ranks(band)[1]
+
+    def _ranks(self, band: int) -> tuple[float, float]:
         values = self.importance[:, band]
         if len(values) < 3 or np.ptp(values) == 0:
-            return 0.0
-        return round(float(spearmanr(self.homophily, values).statistic), 4)
+            return 0.0, 1.0
+        found = spearmanr(self.homophily, values)
+        return round(float(found.statistic), 4), float(found.pvalue)
 
 
 def trends(lines: Sequence[Line]) -> list[Trend]:
