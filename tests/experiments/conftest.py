@@ -28,6 +28,7 @@ def store(tmp_path):
         protocol="random",
         fixed=None,
         source="proposed",
+        patience=200,
         study=None,
         numbers=None,
         **columns,
@@ -41,6 +42,7 @@ def store(tmp_path):
             protocol=protocol,
             fixed=fixed or {},
             splits=SPLITS,
+            patience=patience,
             metric=CATALOGUE[dataset].metric,
         )
         trials = [

@@ -76,6 +76,13 @@ def test_a_broken_line_in_the_middle_is_named(tmp_path):
         read_lines(path)
 
 
+def test_a_line_without_the_key_of_its_work_is_named(tmp_path):
+    claim = squares([])
+    append_line(lines_path(claim, tmp_path), {"version": claim.version, "square": 1})
+    with pytest.raises(ValueError, match=r"lines.jsonl holds a line without the key of its work"):
+        load_lines(claim, tmp_path)
+
+
 def test_an_interrupted_run_keeps_what_is_finished(tmp_path):
     calls = []
     claim = squares(calls)

@@ -229,6 +229,7 @@ def test_one_mask_or_another_size_repeats_nothing(rng):
 
 def test_profiles_ask_for_the_papers_work():
     assert len(FREQUENCY.units(Request("quick"))) == 21
+    assert len(FREQUENCY.units(Request("quick", {"homophilies": [0.1, 0.9, 0.9]}))) == 2
     paper = FREQUENCY.units(Request("paper", {"nodes": 3000}))
     assert len(paper) == 105
     assert paper[0].key == {"homophily": 0.0, "mask": 0, "nodes": 3000, "features": 3000, "epochs": 1200}

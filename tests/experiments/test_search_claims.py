@@ -4,7 +4,7 @@ import pytest
 
 from newtonnet.cli.app import app, run
 from newtonnet.experiments.ablation import ABLATION, WITHOUT
-from newtonnet.experiments.cells import Cell, missing, sweep_cells
+from newtonnet.experiments.cells import Cell, mend_best, missing, sweep_cells
 from newtonnet.experiments.claim import Request, load_lines, wanted_cells
 from newtonnet.experiments.claims import CLAIMS
 from newtonnet.experiments.cost import COST
@@ -16,7 +16,7 @@ from newtonnet.experiments.sensitivity import DEGREES, POINTS, SENSITIVITY, STRE
 from newtonnet.experiments.stored import read_stored
 from newtonnet.experiments.variants import ADJACENCY_BRANCH, SIGNED_VALUES
 from newtonnet.experiments.weak_supervision import METHODS, PLAIN, WEAK_SUPERVISION
-from newtonnet.search import make_study, open_store, propose
+from newtonnet.search import best_path, find_best, make_study, open_store, propose
 from newtonnet.training import FREQUENCIES
 
 SEARCHED = [name for name, claim in CLAIMS.items() if claim.cells is not None]
@@ -66,6 +66,41 @@ def test_trials_without_gammas_belong_to_the_arm_without_regularisation(store, s
     (row,) = shown(ABLATION, tmp_path / "results").tables[0].rows
     assert row[1:3] == ("70.00 ± 1.00", "90.00 ± 1.00")
     assert row[-2:] == ("1, 0, 0", 2)
+
+
+def test_a_setting_that_both_searches_tried_counts_once(store, scores, tmp_path):
+    settings = [{"dropout": 0.3, "gammas": [0, 0, 0], "variant": "code"}, {"gamma1": 1}, {"gamma1": 2}, {"gamma1": 3}]
+    store("cora", "newtonnet", [(0.5, scores(0.5))] * 4, settings=settings)
+    fixed, again = {"gammas": [0.0, 0.0, 0.0]}, [{"dropout": 0.3}, {"dropout": 0.1}, {"dropout": 0.7}]
+    trials = [(0.9, scores(0.9)), (0.7, scores(0.7)), (0.8, scores(0.8))]
+    store("cora", "newtonnet", trials, label=WITHOUT, fixed=fixed, settings=again)
+    (row,) = shown(ABLATION, tmp_path / "results").tables[0].rows
+    assert row[1:3] == ("50.00 ± 1.00", "80.00 ± 1.00")  # three of each, the one with 90 left out
+    assert row[-1] == 3
+
+
+def test_a_search_with_another_patience_is_no_part_of_a_claim(store, scores, tmp_path):
+    results = store("texas", "newtonnet", [(0.9, scores(0.9))], patience=3)
+    with pytest.warns(UserWarning, match="left aside: patience 3 instead of 200"):
+        assert read_stored(results, "texas", "newtonnet") is None
+
+
+def test_the_table_of_best_settings_is_mended_where_a_crash_kept_a_study_out(store, scores, tmp_path):
+    cell = Cell("texas", "mlp", 2)
+    study = cell.bare("sum")
+    results = store("texas", "mlp", [(0.8, scores(0.8)), (0.9, scores(0.7))], study=study, settings=[{}, {}])
+    assert find_best(results, "texas", "mlp") is None
+    mend_best([cell, Cell("cora", "mlp", 2)], results)
+    assert find_best(results, "texas", "mlp")["trial"] == 1
+    before = best_path(results).stat().st_mtime_ns
+    mend_best([cell], results)
+    assert best_path(results).stat().st_mtime_ns == before
+
+
+def test_repeated_settings_are_no_best_of_a_search(store, scores, tmp_path):
+    results = store("texas", "mlp", [(0.8, scores(0.8))])
+    mend_best([Cell("texas", "mlp", 1, source="published", space={})], results)
+    assert not best_path(results).exists()
 
 
 def test_gains_that_may_all_be_chance_give_no_verdict(store, tmp_path):

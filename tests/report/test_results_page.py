@@ -1,9 +1,12 @@
+import json
+from dataclasses import fields
 from pathlib import Path
 
 from newtonnet.experiments.claim import Claim
 from newtonnet.experiments.claims import CLAIMS
 from newtonnet.experiments.exhibit import Figure, Finding, Report, Table
 from newtonnet.report import Shown, fill_results, results_page, show_stored
+from newtonnet.search import Study, best_path, read_study, read_trials, summarise_study
 
 PROJECT = Path(__file__).parents[2]
 
@@ -40,6 +43,19 @@ def test_the_pages_say_what_is_stored():
     assert results_page(shown) == (PROJECT / "docs/results.md").read_text(encoding="utf-8")
     readme = (PROJECT / "README.md").read_text(encoding="utf-8")
     assert fill_results(readme, shown) == readme
+
+
+def test_the_best_settings_are_those_of_the_stored_trials():
+    """If this fails: newtonnet search GRAPH --model MODEL --trials 1 writes a row again."""
+    results = PROJECT / "results"
+    table = json.loads(best_path(results).read_text(encoding="utf-8"))
+    assert len(table) >= 15
+    for dataset, rows in table.items():
+        for name, row in rows.items():
+            path = results / "search" / dataset / f"{name}.jsonl"
+            described = read_study(path)
+            study = Study(**{field.name: described[field.name] for field in fields(Study)})
+            assert {**summarise_study(study, read_trials(path)), "study": row["study"]} == row, (dataset, name)
 
 
 def test_a_claim_with_a_page_of_its_own_is_told_in_brief():

@@ -79,7 +79,7 @@ def test_the_first_line_alone_makes_room_for_another_study(study, filled, tmp_pa
     assert len(filled.read_text().splitlines()) == 2
 
 
-@pytest.mark.parametrize("line", ['{"a": 1}', "[]", "no json", '{"key": "k", "study": 3}'])
+@pytest.mark.parametrize("line", ['{"a": 1}', "[]", "no json", '{"key": "k", "study": 3}', '{"key": "k", "study": {}}'])
 def test_a_file_that_holds_no_study_is_refused_and_kept(study, tmp_path, line):
     path = store_path(tmp_path, study)
     path.parent.mkdir(parents=True)
@@ -114,6 +114,33 @@ def test_a_trial_of_another_study_or_with_a_split_missing_is_refused(filled, cha
     filled.write_text("\n".join([first, json.dumps({**json.loads(line), **change}), *rest]) + "\n")
     with pytest.raises(ValueError, match=r"mlp.jsonl, line 2: .*(another study|columns of 1 to 3 splits)"):
         read_trials(filled)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"beside": []},
+        {"beside": [7]},
+        {"validation": ["0.5"] * 3},
+        {"setting": 5},
+        {"records": [1, 2, 3]},
+        {"values": [0.5] * 3},
+        {"seconds": "1"},
+    ],
+)
+def test_a_field_of_another_kind_is_refused_with_its_name(filled, change):
+    first, line, *rest = filled.read_text().splitlines()
+    filled.write_text("\n".join([first, json.dumps({**json.loads(line), **change}), *rest]) + "\n")
+    with pytest.raises(ValueError, match=rf"mlp.jsonl, line 2: not a trial of newtonnet: .*{next(iter(change))[:6]}"):
+        read_trials(filled)
+
+
+def test_half_a_line_of_another_study_is_kept(study, filled, tmp_path):
+    text = filled.read_text() + '{"half'
+    filled.write_text(text)
+    with pytest.raises(ValueError, match="holds another study"), open_store(tmp_path, replace(study, splits=5)):
+        pass
+    assert filled.read_text() == text
 
 
 def test_a_last_line_of_another_study_is_refused_and_kept(study, filled, tmp_path):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from newtonnet.experiments.cells import Cell, missing, plan, sweep_cells
+from newtonnet.experiments.cells import Cell, mend_best, missing, plan, sweep_cells
 from newtonnet.experiments.claim import Claim, Request, pending, run, wanted_cells
 
 from .app import talk
@@ -31,6 +31,7 @@ def work(claim: Claim, request: Request, results: Path, *, limit: float | None, 
     """
     deadline = None if limit is None else time.monotonic() + limit
     cells = wanted_cells(claim, request, results)
+    mend_best(cells, results)
     lines = plan(cells, results)
     for line in lines:
         talk.print(line, style="dim")

@@ -93,6 +93,7 @@ def reproduce(
     if claim == ALL:
         if (datasets, time_limit, nodes, features, homophilies, workers, address) != (None,) * 7:
             raise ValueError("all shows what is stored: it takes --results, --out and --json alone")
+        Request(profile)  # refused as for any other claim
         _tell_if_missing(results)
         _show_all(results, out, json=json)
         return
@@ -130,6 +131,8 @@ def reproduce(
 
 
 def _tell_if_missing(results: Path) -> None:
+    if results.exists() and not results.is_dir():
+        raise ValueError(f"{results} is a file; --results takes the folder of stored results")
     if not results.is_dir():
         talk.print(f"there is no folder {results}, so nothing is stored; --results names another", style="dim")
 

@@ -36,7 +36,8 @@ def cells(request: Request, results: Path) -> list[Cell]:
 def load(results: Path) -> list[Line]:
     """Graphs of which both arms are stored, each with as many trials as the other.
 
-    Table 1's search may set all gammas to 0: such trials belong to the arm without, before those of its own search.
+    Table 1's search may set all gammas to 0: such trials belong to the arm without, before those of its own search,
+    which may have tried the same setting again.
     """
     lines: list[Line] = []
     for dataset in GRAPHS:
@@ -44,7 +45,10 @@ def load(results: Path) -> list[Line]:
         if with_ is None or without is None:
             continue
         shaped = tuple(trial for trial in with_.trials if any(with_.value(trial, "gammas")))
-        plain = (*(trial for trial in with_.trials if trial not in shaped), *without.first(without.length).trials)
+        bare = [trial for trial in with_.trials if trial not in shaped]
+        known = {with_.identity(trial) for trial in bare}
+        own = without.first(without.length).trials
+        plain = (*bare, *(trial for trial in own if without.identity(trial) not in known))
         count = min(len(shaped), len(plain))
         if count:
             lines.append(

@@ -37,7 +37,7 @@ def load(results: Path) -> list[Line]:
     """The runs to the end, each with the search that tried the same setting and stopped early, where there is one."""
     lines: list[Line] = []
     for dataset in DATASETS:
-        stored = read_stored(results, dataset, HERO, label=LABEL)
+        stored = read_stored(results, dataset, HERO, label=LABEL, patience=None)
         if stored is not None:
             lines.append({"stored": stored, "search": read_stored(results, dataset, HERO)})
     return lines

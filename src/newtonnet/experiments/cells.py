@@ -111,17 +111,20 @@ class Cell:
         )
         return replace(study, first=first_trials(study, self._first))
 
-    def trials_of(self, results: Path) -> list[Trial]:
-        """Its stored trials; none where the file holds another study, which opening it will refuse.
+    def stored_study(self, results: Path) -> Study | None:
+        """The study as its file has it; None where there is none or another, which opening it will refuse.
 
         The graph is taken to be the one that the file tells of.
         """
-        path = self.path(results)
-        stored = read_study(path)
+        stored = read_study(self.path(results))
         if stored is None:
-            return []
-        splits = stored["splits"] if self.protocol == "fixed" else SPLITS
-        return read_trials(path) if self.bare(stored["checksum"], splits).describe() == stored else []
+            return None
+        study = self.bare(stored["checksum"], stored["splits"] if self.protocol == "fixed" else SPLITS)
+        return study if study.describe() == stored else None
+
+    def trials_of(self, results: Path) -> list[Trial]:
+        """Its stored trials; none where the file holds another study."""
+        return [] if self.stored_study(results) is None else read_trials(self.path(results))
 
 
 def missing(cells: Sequence[Cell], results: Path) -> list[tuple[Cell, int]]:
@@ -158,6 +161,15 @@ def _seconds(cell: Cell, results: Path) -> float | None:
     searched = read_stored(results, cell.dataset, cell.model)
     there = own or (list(searched.trials) if searched is not None else [])
     return sum(trial.seconds for trial in there) / len(there) if there else None
+
+
+def mend_best(cells: Sequence[Cell], results: Path) -> None:
+    """Bring the table of best settings up to what is stored: a crash may have come between the two."""
+    for cell in cells:
+        study = None if cell.source else cell.stored_study(results)
+        trials = [] if study is None else read_trials(cell.path(results))
+        if study is not None and trials:
+            write_best(results, study, trials)
 
 
 def sweep_cells(

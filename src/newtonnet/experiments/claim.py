@@ -89,11 +89,15 @@ def load_lines(claim: Claim, results: Path) -> Sequence[Line]:
 
 def own_lines(claim: Claim, results: Path) -> list[dict[str, Any]]:
     """The stored lines of the claim's present version, each piece of work once, the latest."""
-    latest = {
-        _identity(line["key"]): line
-        for line in read_lines(lines_path(claim, results))
-        if line.get("version") == claim.version
-    }
+    path = lines_path(claim, results)
+    latest = {}
+    for line in read_lines(path):
+        if line.get("version") == claim.version:
+            if not isinstance(line.get("key"), dict):
+                raise ValueError(
+                    f"{path} holds a line without the key of its work; remove it, and its work is done again"
+                )
+            latest[_identity(line["key"])] = line
     return list(latest.values())
 
 

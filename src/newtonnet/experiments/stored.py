@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from newtonnet.datasets import CATALOGUE
-from newtonnet.search import Study, Trial, best_trial, difference, read_study, read_trials, store_path
+from newtonnet.search import Study, Trial, best_trial, difference, identity, read_study, read_trials, store_path
+from newtonnet.training import override
 
 from .settings import find_setting
 
@@ -48,16 +49,29 @@ class Stored:
         """What a trial has for a field: its own, or what all trials of the study share."""
         return trial.setting[name] if name in trial.setting else self.study["defaults"][name]
 
+    def identity(self, trial: Trial) -> str:
+        """The same text for two trials, also of different studies, that train the same model in the same way."""
+        default = find_setting(self.dataset, self.model, "default")
+        return identity(override(default, {**self.study["fixed"], **trial.setting}))
+
     def first(self, count: int) -> "Stored":
         """The same study when so many settings had been tried."""
         return replace(self, trials=tuple(trial for trial in self.trials if trial.number < count))
 
 
-def read_stored(results: Path, dataset: str, model: str, *, label: str = "", protocol: str = "random") -> Stored | None:
+def read_stored(
+    results: Path,
+    dataset: str,
+    model: str,
+    *,
+    label: str = "",
+    protocol: str = "random",
+    patience: int | None = Study.patience,
+) -> Stored | None:
     """What is stored of one study; None where there is no trial.
 
-    Trials of another name, or with other splits, epochs or metric than claims have, are left aside with a warning:
-    they are of a search that somebody made to other ends.
+    Trials of another name, or with other splits, epochs, patience or metric than the claim has, are left aside with a
+    warning: they are of a search that somebody made to other ends.
     """
     path = store_path(results, Study(dataset, "", model, label=label, protocol=protocol))
     study, trials = read_study(path), read_trials(path)
@@ -70,6 +84,7 @@ def read_stored(results: Path, dataset: str, model: str, *, label: str = "", pro
         "protocol": protocol,
         "splits": study["splits"] if protocol == "fixed" else SPLITS,
         "max_epochs": Study.max_epochs,
+        "patience": patience,
         "metric": CATALOGUE[dataset].metric,
     }
     other = [f"{name} {study[name]} instead of {value}" for name, value in usual.items() if study[name] != value]

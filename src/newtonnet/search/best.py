@@ -23,8 +23,10 @@ def best_path(results: str | Path) -> Path:
 def write_best(results: str | Path, study: Study, trials: Sequence[Trial]) -> None:
     """Put a study's best setting so far into the table: by graph, then by the study's name."""
     with FileLock(lock_path(results, "best")):
-        table = _read(results)
-        table.setdefault(study.dataset, {})[study.name] = summarise_study(study, trials)
+        table, row = _read(results), summarise_study(study, trials)
+        if table.get(study.dataset, {}).get(study.name) == row:
+            return
+        table.setdefault(study.dataset, {})[study.name] = row
         ordered = {dataset: dict(sorted(rows.items())) for dataset, rows in sorted(table.items())}
         write_whole(best_path(results), json.dumps(ordered, indent=1, allow_nan=False) + "\n")
 
@@ -67,6 +69,8 @@ def _read(results: str | Path) -> dict[str, dict[str, Any]]:
         return {}
     try:
         table: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
+    except ValueError as error:
         raise ValueError(f"{path} is not a table of best settings ({error}); remove it and search again") from error
+    if not isinstance(table, dict) or not all(isinstance(rows, dict) for rows in table.values()):
+        raise ValueError(f"{path} is not a table of best settings by graph and model; remove it and search again")
     return table

@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -60,15 +60,15 @@ def open_store(results: str | Path, study: Study) -> Iterator[Store]:
         raise BusyError(f"another process is searching {study.name} on {study.dataset} ({path})") from None
     try:
         header, trials, sound = _read(path)
-        if not trials:
-            sound = 0  # of a study that was never begun
-        if path.exists() and sound < path.stat().st_size:
-            os.truncate(path, sound)
         if trials and header is not None and header["key"] != study.key:
             raise ValueError(
                 f"{path} holds another study ({_differences(header['study'], study.describe())}); "
                 "move it away or name another folder of results"
             )
+        if not trials:
+            sound = 0  # of a study that was never begun
+        if path.exists() and sound < path.stat().st_size:
+            os.truncate(path, sound)
         yield Store(path, json.dumps({"key": study.key, "study": study.describe()}, separators=(",", ":")))
     finally:
         lock.release()
@@ -128,6 +128,12 @@ def _header(line: bytes) -> dict[str, Any]:
     found = json.loads(line)
     if not isinstance(found, dict) or not isinstance(found.get("study"), dict) or "key" not in found:
         raise ValueError("expected a study with its key")
+    lacking = {*(item.name for item in fields(Study)), "defaults", "numerics"} - found["study"].keys()
+    if lacking:
+        raise ValueError(f"expected a study with its {min(lacking)}")
+    for name in ("space", "fixed", "defaults"):
+        if not isinstance(found["study"][name], dict):
+            raise ValueError(f"expected the study's {name} by name, got {found['study'][name]!r:.60}")
     return found
 
 

@@ -66,6 +66,7 @@ class Trial:
             names = {field.name for field in fields(cls)}
             if set(data) != names:
                 raise ValueError(f"fields {sorted(set(data) ^ names)}")
+            _check_kinds(data)
             lengths = {len(data[name]) for name in _BY_SPLIT}
             if len(lengths) > 1:
                 raise ValueError(f"columns of {min(lengths)} to {max(lengths)} splits")
@@ -78,6 +79,35 @@ class Trial:
 
 
 _BY_SPLIT = ("train", "validation", "test", "accuracy", "epochs", "best_epoch", "homophily", "values", "records")
+_SINGLE: dict[str, type | tuple[type, ...]] = {
+    "study": str,
+    "number": int,
+    "source": str,
+    "setting": dict,
+    "seconds": (int, float),
+}
+_TEXTS, _TABLES = ("records",), ("values", "response")
+
+
+def _check_kinds(data: Mapping[str, Any]) -> None:
+    """Every field of a line is of its kind: alone, texts, numbers, or rows of numbers."""
+    for name, value in data.items():
+        if name in _SINGLE:
+            fits = isinstance(value, _SINGLE[name])
+        elif name in _TEXTS:
+            fits = isinstance(value, list) and all(isinstance(item, str) for item in value)
+        elif name in _TABLES:
+            fits = isinstance(value, list) and all(_are_numbers(row) for row in value)
+        else:
+            fits = _are_numbers(value)
+        if not fits:
+            raise ValueError(f"{name} {value!r:.60}")
+    if data["number"] not in data["beside"]:
+        raise ValueError(f"trial {data['number']} is not among those beside it, {data['beside']!r:.60}")
+
+
+def _are_numbers(value: Any) -> bool:
+    return isinstance(value, list) and all(item is None or isinstance(item, int | float) for item in value)
 
 
 def make_trial(

@@ -24,7 +24,7 @@ def units(request: Request) -> list[Unit]:
     """One unit for each homophily and mask; all homophilies of the first mask come first."""
     nodes = int(request.options.get("nodes", NODES))
     features = int(request.options.get("features", nodes))
-    asked = request.options.get("homophilies", HOMOPHILIES)
+    asked = dict.fromkeys(request.options.get("homophilies", HOMOPHILIES))
     if nodes < FEWEST_NODES or features < 1:
         raise ValueError(f"expected at least {FEWEST_NODES} nodes and 1 feature, got {nodes} and {features}")
     for h in asked:

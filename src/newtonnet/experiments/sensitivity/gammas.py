@@ -45,17 +45,29 @@ def gamma_table(lines: Sequence[Line]) -> Table:
 def gamma_findings(lines: Sequence[Line]) -> list[Finding]:
     """How far accuracy moves with the gammas, heterophilous beside homophilous."""
     moves: dict[str, tuple[str, Estimate]] = {}
-    for line in lines:
-        graph, found = line["stored"].dataset, _move(line["stored"])
-        if found is not None and (graph not in moves or found.mean > moves[graph][1].mean):
-            moves[graph] = line["what"], found
+    for graph in GAMMA_GRAPHS:
+        own = [line for line in lines if line["stored"].dataset == graph]
+        # By validation, so that the test scores of the one chosen are not the largest by chance.
+        most = max(own, key=lambda line: _reach(line["stored"]), default=None)
+        found = None if most is None else _move(most["stored"])
+        if most is not None and found is not None:
+            moves[graph] = most["what"], found
     statement = "The gammas matter more on chameleon than on citeseer"
     if set(moves) != set(GAMMA_GRAPHS):
         return [Finding(statement, "not all grids are stored", "yes", OPEN)] if lines else []
     more = contrast([moves["chameleon"][1]], [moves["citeseer"][1]])
     told = "; ".join(f"{graph}: {one.signed} by {gamma}" for graph, (gamma, one) in moves.items())
-    ours = f"from the strength that validates worst to the best, {told}; chameleon − citeseer {more.signed}"
+    ours = (
+        "by the gamma that moves the validation score most, from the strength that validates worst to the best: "
+        f"{told}; chameleon − citeseer {more.signed}"
+    )
     return [Finding(statement, ours, "yes", HOLDS if more.low > 0 else FAILS if more.high < 0 else UNSURE)]
+
+
+def _reach(stored: Stored) -> float:
+    """How far the mean validation score moves with the strength of a gamma."""
+    scores = [trial.objective for trial in stored.trials]
+    return max(scores) - min(scores)
 
 
 def _move(stored: Stored) -> Estimate | None:
