@@ -162,6 +162,7 @@ def test_a_model_bound_to_its_graph_refuses_another_and_a_transferable_one_does_
     tables, other = write(tmp_path / "tables"), write(tmp_path / "other", nodes=30, seed=4)
     command = ["fit", *tables.arguments, "--label-column", "kind", *FAST]
     assert run(app, [*command, "--out", str(tmp_path / "bound"), "--set", "branch=4"]) == 0
+    assert "it predicts for these tables alone; with --transferable" in " ".join(capsys.readouterr().out.split())
     out = tmp_path / "out.csv"
     assert run(app, ["predict", str(tmp_path / "bound"), "--out", str(out)]) == 0
     assert out.read_bytes() == (tmp_path / "bound/predictions.csv").read_bytes()
@@ -177,6 +178,7 @@ def test_a_model_bound_to_its_graph_refuses_another_and_a_transferable_one_does_
     one_line("fit with --transferable")
     assert not out.exists()
     assert run(app, [*command, "--out", str(tmp_path / "free"), "--transferable"]) == 0
+    assert "for these tables alone" not in capsys.readouterr().out
     assert run(app, ["predict", str(tmp_path / "free"), *other.arguments, "--out", str(out)]) == 0
 
 
@@ -306,3 +308,34 @@ def test_a_mistake_gets_one_line_and_exit_code_2(arguments, message, fitted, tmp
     one_line(message)
     assert {path: path.read_bytes() for path in before} == before
     assert not (tmp_path / "o.csv").exists()
+
+
+def test_nodes_of_the_fit_do_not_speak_for_new_ones(fitted, tmp_path, capsys):
+    tables, folder = fitted
+    text = (tables.folder / "nodes.csv").read_text(encoding="utf-8")
+    known = sum(bool(row["kind"]) for row in csv.DictReader(text.splitlines(keepends=True)))
+    more = tmp_path / "more.csv"
+    more.write_text(text + "new1,cat,1.5,red,3\nnew2,cat,1.6,red,3\nnew3,,0.1,green,3\n", encoding="utf-8")
+    names = ["--nodes", str(more), "--edges", str(tables.folder / "edges.csv"), "--out", str(tmp_path / "out.csv")]
+    assert run(app, ["predict", str(folder), *names]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert f"on 2 labelled nodes; {known} others, on which the model was fitted, are left out" in printed
+    assert run(app, ["predict", str(folder), *names, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["labelled"], found["judged"]) == (known + 2, 2)
+
+
+def test_the_same_ids_with_other_classes_are_other_nodes(fitted, tmp_path, capsys):
+    tables, folder = fitted
+    with (tables.folder / "nodes.csv").open(newline="", encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    other = {"cat": "dog, big", "dog, big": "cat", "": ""}
+    with (tmp_path / "other.csv").open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, rows[0])
+        writer.writeheader()
+        writer.writerows({**row, "kind": other[row["kind"]]} for row in rows)
+    names = ["--nodes", str(tmp_path / "other.csv"), "--edges", str(tables.folder / "edges.csv")]
+    assert run(app, ["predict", str(folder), *names, "--out", str(tmp_path / "out.csv"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["judged"] == found["labelled"]
+    assert found["remark"] == ""

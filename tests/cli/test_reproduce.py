@@ -107,6 +107,7 @@ def test_all_claims_become_one_page_and_the_marked_table(capsys, tmp_path):
     assert (tmp_path / "docs/results.md").read_bytes() == first
 
 
+@pytest.mark.filterwarnings("default")  # a patience that is not the claim's, to be quick
 def test_missing_cells_are_planned_then_searched_and_the_table_is_stored(capsys, tmp_path, monkeypatch):
     from newtonnet.experiments import table1
     from newtonnet.experiments.cells import Cell

@@ -507,6 +507,32 @@ def test_a_column_without_a_name_is_no_feature(write, edges, header):
     assert f"{header or repr(header)} (has no name)" in read.read_as
 
 
+@pytest.mark.parametrize("header", ["", "Unnamed: 0"])
+def test_row_numbers_are_not_taken_for_ids(write, edges, header):
+    """As pandas writes a frame with its index."""
+    rows = write("n.csv", f"{header},customer,x\n0,ann,1\n1,bob,2\n2,cy,4\n3,dee,5\n")
+    with pytest.raises(ValueError, match=r"first column of .*n\.csv has no name .*name the right one by --id-column"):
+        load_tables(rows, edges)
+    assert load_tables(rows, edges, id_column="customer").node_names[0] == "ann"
+    links = write("e.csv", f"{header},buyer,seller\n0,ann,bob\n1,bob,cy\n")
+    with pytest.raises(ValueError, match=r"first column of .*e\.csv has no name .*--source-column"):
+        load_tables(write("m.csv", "id,x\nann,1\nbob,2\ncy,3\n"), links)
+
+
+def test_labels_that_differ_in_case_only_are_doubted(write, edges):
+    rows = write("n.csv", "id,x,label\nann,1,yes\nbob,2,YES\ncy,4,no\ndee,5,\n")
+    read = read_tables(rows, edges, columns=find_columns(rows, edges, label_column="label"))
+    assert "The labels 'YES' and 'yes' differ in case only, and each is a class of its own." in read.notes
+
+
+@pytest.mark.parametrize(("last", "told"), [("", True), ("7", False)])
+def test_a_column_that_is_filled_where_the_label_is_known_is_doubted(write, edges, last, told):
+    rows = write("n.csv", f"id,x,paid,label\nann,1,3,a\nbob,2,4,b\ncy,4,4,b\ndee,5,{last},\n")
+    read = read_tables(rows, edges, columns=find_columns(rows, edges, label_column="label"))
+    notes = [note for note in read.notes if "give the label away" in note]
+    assert [note.startswith("Column 'paid' has a value exactly where") for note in notes] == [True] * told
+
+
 def test_categories_stay_text_whatever_they_look_like(write, edges):
     learned = write("n.csv", "id,code,sure\nann,01,True\nbob,02,False\ncy,A1,maybe\ndee,1,True\n")
     read = read_tables(learned, edges, columns=UNLABELLED)

@@ -61,7 +61,8 @@ def test_shares_that_round_alike_get_a_decimal(findings):
 
 def test_few_edges_cannot_show_a_small_difference(findings):
     text = headline(with_agreement(findings, 0.23, 0.2, edges=40))
-    assert "about chance (only 40 edges to judge by)" in text
+    assert "too few edges to tell it from chance (40 edges between labelled nodes)" in text
+    assert "no more than by chance" not in text
     assert "slightly homophilous" in headline(with_agreement(findings, 0.23, 0.2, edges=40_000))
 
 

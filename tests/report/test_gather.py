@@ -203,7 +203,7 @@ def test_mistakes_are_counted_class_by_class(by_hand):
 
 def test_the_interval_is_widened_for_folds_that_share_nodes(by_hand):
     graph, found = by_hand
-    ours = evaluate(graph, "newtonnet", found, {"mlp": found}).ours
+    ours = evaluate(graph, "newtonnet", found, {"mlp": found}, metric="roc_auc").ours
     spread = np.std(found.scores, ddof=1) * np.sqrt(1 / 2 + 3 / 3)
     reach = student.ppf(0.975, 1) * spread
     assert reach < 0.3
@@ -223,7 +223,22 @@ def test_the_ratio_of_test_to_training_nodes_is_that_of_the_folds_however_many_c
 def test_splits_that_happen_to_agree_are_not_certain(by_hand):
     graph, found = by_hand
     alike = replace(found, scores=np.array([0.5, 0.5]))
-    assert np.isnan(evaluate(graph, "newtonnet", alike, {}).ours.interval).all()
+    assert np.isnan(evaluate(graph, "newtonnet", alike, {}, metric="roc_auc").ours.interval).all()
+
+
+@pytest.mark.parametrize("scores", [(0.66, 0.67), (0.5, 0.5)])
+def test_an_accuracy_is_never_surer_than_so_many_nodes_allow(by_hand, scores):
+    graph, found = by_hand
+    low, high = evaluate(graph, "newtonnet", replace(found, scores=np.array(scores)), {}).ours.interval
+    share, n, z = 4 / 6, 6, 1.959964  # Wilson's formula, four of six nodes right
+    middle, reach = share + z**2 / (2 * n), z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    bounds = ((middle - reach) / (1 + z**2 / n), (middle + reach) / (1 + z**2 / n))
+    assert (low, high) == pytest.approx(bounds, abs=1e-6)
+
+
+def test_folds_that_differ_widely_keep_their_own_interval(by_hand):
+    graph, found = by_hand
+    assert evaluate(graph, "newtonnet", replace(found, scores=np.array([0.2, 0.9])), {}).ours.interval == (0, 1)
 
 
 def test_one_split_has_no_interval(by_hand):
@@ -231,7 +246,7 @@ def test_one_split_has_no_interval(by_hand):
     alone = CrossValidation(
         found.scores[:1], found.seconds[:1], found.estimators[:1], found.test[:1], found.probabilities[:1]
     )
-    assert np.isnan(evaluate(graph, "newtonnet", alone, {}).ours.interval).all()
+    assert np.isnan(evaluate(graph, "newtonnet", alone, {}, metric="roc_auc").ours.interval).all()
 
 
 def test_calibration_compares_confidence_with_what_is_right(by_hand):

@@ -14,14 +14,20 @@ from .run_folder import MODEL, PAGE, PREDICTIONS
 
 
 def remarks_on(classifier: NewtonNetClassifier, *, stopped: bool) -> list[str]:
-    """What a reader should know about how the run went."""
+    """What a reader should know about how the run went, and whether the model can leave its graph."""
+    remarks = []
     if stopped:
-        return ["The run was stopped before its end; what was done by then is shown."]
-    if not classifier.complete_:
-        return [
+        remarks.append("The run was stopped before its end; what was done by then is shown.")
+    elif not classifier.complete_:
+        remarks.append(
             "Time ran out while the model was tuned: the best so far was kept, and more time may give a better one."
-        ]
-    return []
+        )
+    if any(member.bound is not None for member in classifier.ensemble_.members):
+        remarks.append(
+            "The model has weights for every node of this graph, so it predicts for these tables alone; with "
+            "--transferable one is fitted that can be used on others."
+        )
+    return remarks
 
 
 def outcome_of(findings: Findings, classifier: NewtonNetClassifier, *, stopped: bool) -> dict[str, Any]:
@@ -80,9 +86,9 @@ def print_summary(findings: Findings, classifier: NewtonNetClassifier, folder: P
 def _print_scores(findings: Findings, classifier: NewtonNetClassifier) -> None:
     evaluation = findings.evaluation
     name = metric_name(findings.metric)
-    tuned = f"{name} {percent(classifier.validation_score_)} on labels held back in fitting, a little too good"
     if evaluation is None:
-        print(f"\n{tuned}")
+        reached = percent(classifier.validation_score_)
+        print(f"\n{name} {reached} on labels held back in fitting: too good, since the model was chosen by them")
         return
     print(f"\n{name} on held-out nodes, {plural(len(evaluation.ours.splits), 'fold')}")
     for one in (evaluation.ours, *evaluation.others):
@@ -90,7 +96,6 @@ def _print_scores(findings: Findings, classifier: NewtonNetClassifier) -> None:
         print(f"  {one.model:<14}{percent(one.mean):>6}{within}")
     what = "a guess" if findings.metric == "roc_auc" else "largest class"
     print(f"  {what:<14}{percent(guess(evaluation, findings.metric)):>6}")
-    print(tuned)
     for text in comparisons(findings):
         _say(text)
 

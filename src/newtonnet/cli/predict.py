@@ -21,9 +21,12 @@ from .app import app, print_json, talk
 from .options import Json
 from .own_tables import OnDisk, check_unchanged, edges_on_disk, read_again
 from .precomputed_run import PRECOMPUTED
-from .predictions import predictions_csv
-from .run_folder import OWN, PREDICTIONS, Run, file_checksum, ids_checksum, read_run
+from .predictions import predictions_csv, read_known
+from .run_folder import OWN, PREDICTIONS, Run, ids_checksum, read_run
 from .splits import check_writable
+
+SAME = 0.9
+"""Share of ids with the class they had in the fit, from which on they are taken for the same nodes."""
 
 
 @app.command()
@@ -64,21 +67,28 @@ def predict(
         talk.print(f"note: {note}", style="dim", soft_wrap=True)
     probabilities = classifier.predict_proba(graph)
     names = classifier.ensemble_.class_names
-    reached, remark = _score(classifier.metric, graph, probabilities)
-    if reached is not None and file_checksum(own[0]) == run.nodes.sha256:
+    known = graph.labelled
+    seen = _seen(graph, names, folder)
+    new = known[~seen]
+    # Of nodes that the model was fitted on a score tells nothing, so others speak where there are any.
+    judged = new if len(new) else known
+    reached, remark = _score(classifier.metric, graph, probabilities, judged)
+    if reached is not None and not len(new):
         remark = "the model was fitted on them, so this is no measure of quality"
+    elif reached is not None and seen.any():
+        remark = f"{plural(int(seen.sum()), 'other')}, on which the model was fitted, {_are(seen)} left out"
     write_whole(place, predictions_csv(graph, probabilities, names))
     talk.print(f"{place} written", style="dim")
-    known = len(graph.labelled)
     counts = Counter(names[place] for place in probabilities.argmax(axis=1).tolist())
     if json:
         found = {"out": str(place), "nodes": graph.nodes, "predicted": {name: counts[name] for name in names}}
-        print_json({**found, "labelled": known, "metric": classifier.metric, "score": reached, "remark": remark})
+        counted = {"labelled": len(known), "judged": len(judged)}
+        print_json({**found, **counted, "metric": classifier.metric, "score": reached, "remark": remark})
         return
     told = ", ".join(f"{name} {counts[name]:,}" for name in names)
     print(f"{plural(graph.nodes, 'node')}: {told}")
     if reached is not None:
-        told = f"{metric_name(classifier.metric)} {percent(reached)} on {plural(known, 'labelled node')}"
+        told = f"{metric_name(classifier.metric)} {percent(reached)} on {plural(len(judged), 'labelled node')}"
         print(f"{told}; {remark}" if remark else told)
     elif remark:
         print(remark)
@@ -96,9 +106,28 @@ def _disk(classifier: NewtonNetClassifier) -> AbstractContextManager[OnDisk]:
     return edges_on_disk(store, classifier.max_memory)
 
 
-def _score(metric: str, graph: Graph, probabilities: NDArray[np.float64]) -> tuple[float | None, str]:
-    """The score on the nodes whose class is known, or else why there is none although some are."""
-    known = graph.labelled
+def _seen(graph: Graph, names: Sequence[str], folder: Path) -> NDArray[np.bool_]:
+    """Which of the graph's labelled nodes the model was fitted on, by their ids.
+
+    Ids such as row numbers stand for other nodes in another graph: then classes do not agree, and none is taken for one
+    of the fit's.
+    """
+    fitted = read_known(folder / PREDICTIONS)
+    ids = [graph.node_names[node] for node in graph.labelled.tolist()]
+    seen = np.array([name in fitted for name in ids], dtype=bool)
+    classes = [names[place] for place in graph.labels[graph.labelled].tolist()]
+    agreeing = sum(fitted.get(name) == kind for name, kind in zip(ids, classes, strict=True))
+    return seen if agreeing >= SAME * seen.sum() else np.zeros_like(seen)
+
+
+def _are(seen: NDArray[np.bool_]) -> str:
+    return "is" if seen.sum() == 1 else "are"
+
+
+def _score(
+    metric: str, graph: Graph, probabilities: NDArray[np.float64], known: NDArray[np.int64]
+) -> tuple[float | None, str]:
+    """The score on nodes whose class is known, or else why there is none although there are some."""
     if len(known) == 0:
         return None, ""
     try:

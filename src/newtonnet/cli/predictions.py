@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,18 @@ def predictions_csv(graph: Graph, probabilities: NDArray[np.float64], classes: S
         shares = [f"{part / 10**DIGITS:.{DIGITS}f}" for part in parts[node].tolist()]
         writer.writerow([name, classes[place], shares[place], classes[given] if given >= 0 else "", *shares])
     return text.getvalue()
+
+
+def read_known(path: Path) -> dict[str, str]:
+    """Ids and classes of the nodes whose class was given, by such a file; none where it is not there or another one."""
+    try:
+        with path.open(encoding="utf-8", newline="") as stream:
+            rows = csv.DictReader(stream)
+            if tuple(rows.fieldnames or ())[: len(FIXED)] != FIXED:
+                return {}
+            return {row["node"]: row["known"] for row in rows if row["known"]}
+    except (OSError, ValueError, csv.Error):
+        return {}
 
 
 def round_rows(probabilities: NDArray[np.float64]) -> NDArray[np.int64]:

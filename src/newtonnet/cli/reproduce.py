@@ -108,8 +108,9 @@ def reproduce(
     limit = None if time_limit is None else seconds(time_limit)
     place = Place(on, address, workers)
     check_options(chosen, request)
-    check_writable(results / chosen.name / "lines.jsonl")
     idle = no_run or (json and chosen.cells is not None)
+    if not idle:
+        check_writable(results / chosen.name / "lines.jsonl")
     left = 0 if idle else work(chosen, request, results, limit=limit, place=place)
     report = chosen.summarise(load_lines(chosen, results))
     if idle:

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -64,9 +63,6 @@ OWN = (RUN, MODEL, PREDICTIONS, RECORDS, PAGE)
 def check_folder(folder: Path, *, force: bool) -> None:
     """Refuse a place that cannot become a run folder, before any work is done for it."""
     check_writable(folder / RUN)
-    existing = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-    if not os.access(existing, os.W_OK | os.X_OK):
-        raise ValueError(f"nothing can be written to {existing}; name another place")
     if folder.is_dir() and any(folder.iterdir()) and not force and not _is_ours(folder):
         raise ValueError(f"{folder} is not empty and no run folder; name another, or use --force to write into it")
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -79,3 +80,8 @@ def check_writable(path: Path) -> None:
     existing = next(parent for parent in path.absolute().parents if parent.exists())
     if not existing.is_dir():
         raise ValueError(f"{existing} is a file, so nothing can be written below it; name another place")
+    try:
+        with TemporaryFile(dir=existing):  # permissions alone do not tell: a file system may be read-only
+            pass
+    except OSError as reason:
+        raise ValueError(f"nothing can be written to {existing} ({reason.strerror}); name another place") from None

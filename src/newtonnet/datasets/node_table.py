@@ -1,6 +1,6 @@
 """The table of nodes: ids, classes and features, and how its columns were read."""
 
-import re
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -19,7 +19,7 @@ from .columns import Columns
 from .encoding import Encoding, encode, learn_encoding
 from .listing import listed
 from .plain_ids import first_place, plain_ids
-from .readers import NamedTable, read_table
+from .readers import NamedTable, is_unnamed, read_table
 from .text_numbers import has_comma, is_number
 
 if TYPE_CHECKING:
@@ -100,7 +100,11 @@ def read_nodes(
         notes=tuple(
             strangers(told, learned)
             if encoding is not None
-            else [*label_doubts(rows, columns.label), *doubts(told, learned, categorical)]
+            else [
+                *label_doubts(rows, columns.label),
+                *_giveaways(told, labels),
+                *doubts(told, learned, categorical),
+            ]
         ),
     )
 
@@ -117,10 +121,7 @@ def _with_dates(table: pa.Table, texts: Collection[str]) -> pa.Table:
 def _unnamed(names: Sequence[str], columns: Columns, encoding: Encoding | None) -> list[str]:
     """Columns without a name, as row numbers are written by other programs, unless they were asked for."""
     wanted = {columns.id, columns.label} | ({column.name for column in encoding.columns} if encoding else set())
-    return [name for name in names if name not in wanted and (not name.strip() or _UNNAMED.fullmatch(name))]
-
-
-_UNNAMED = re.compile(r"Unnamed: \d+")
+    return [name for name in names if name not in wanted and is_unnamed(name)]
 
 
 def label_doubts(rows: NamedTable, label_column: str | None) -> list[str]:
@@ -139,12 +140,32 @@ def label_doubts(rows: NamedTable, label_column: str | None) -> list[str]:
     if "-1" in known and all(is_number(value) for value in known):
         found.append(f"The label -1 {_BLANK}")
     found += [f"The label {value!r} {_BLANK}" for value in known if value.casefold() in _UNSURE]
+    alike = defaultdict(list)
+    for value in sorted(known):
+        alike[value.casefold()].append(value)
+    found += [
+        f"The labels {' and '.join(map(repr, values))} differ in case only, and each is a class of its own."
+        for values in alike.values()
+        if len(values) > 1
+    ]
     return found
 
 
 _UNSURE = ("unknown", "unlabelled", "unlabeled", "missing", "undefined", "not available", "n.a.", "?", "-")
 """Classes that look as if there were none."""
 _BLANK = "is a class like the others; leave cells blank where the class is unknown."
+
+
+def _giveaways(told: pa.Table, labels: NDArray[np.int64] | None) -> list[str]:
+    """A sentence for columns that have a value exactly where a class is known, as what was learned with it would."""
+    if labels is None or not (labels < 0).any():
+        return []
+    return [
+        f"Column {name!r} has a value exactly where the label is known, so it may give the label away; leave it out "
+        "with --ignore unless it is known beforehand."
+        for name in told.column_names
+        if np.array_equal(is_missing(told[name]).to_numpy(), labels < 0)
+    ]
 
 
 def _check_columns(rows: NamedTable, learned: Encoding) -> None:

@@ -1,6 +1,7 @@
 """Tables from CSV and Parquet files, with a name for every row that a message may have to point at."""
 
 import difflib
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -50,6 +51,12 @@ class NamedTable:
             return found
         if position >= len(names):
             raise ValueError(f"{self.name} needs a column {usual!r}; found: {listed(names)}")
+        if is_unnamed(names[0]):  # row numbers, which may look like ids
+            raise ValueError(
+                f"the first column of {self.name} has no name ({names[0]!r}): it may hold row numbers, and there is no "
+                f"column {usual!r}; name the right one by --{usual}-column, {usual}_column in Python; found: "
+                f"{listed(names)}"
+            )
         return str(names[position])
 
     def check(self, *columns: str | None) -> None:
@@ -58,6 +65,18 @@ class NamedTable:
         for column in columns:
             if column is not None and column not in names:
                 raise ValueError(f"{self.name} has no column {column!r}; {_meant(column, names)}found: {listed(names)}")
+
+
+def is_unnamed(name: str) -> bool:
+    """Whether a column has no name, or one that pandas gives where there is none.
+
+    >>> is_unnamed(""), is_unnamed("Unnamed: 0"), is_unnamed("__index_level_0__"), is_unnamed("id")
+    (True, True, True, False)
+    """
+    return not name.strip() or _UNNAMED.fullmatch(name) is not None
+
+
+_UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 
 
 def find_usual(usual: str, names: Sequence[str]) -> str | None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binomtest
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
 from newtonnet.estimator import CrossValidation
@@ -17,7 +18,9 @@ BINS = 10
 """Of equal width, for calibration."""
 
 
-def evaluate(graph: Graph, model: str, ours: CrossValidation, others: Mapping[str, CrossValidation]) -> Evaluation:
+def evaluate(
+    graph: Graph, model: str, ours: CrossValidation, others: Mapping[str, CrossValidation], *, metric: str = "accuracy"
+) -> Evaluation:
     """Judge a model by the nodes held out from it.
 
     Args:
@@ -25,6 +28,7 @@ def evaluate(graph: Graph, model: str, ours: CrossValidation, others: Mapping[st
         model: the model's name.
         ours: its cross-validation.
         others: that of other models by name, on the same splits.
+        metric: what the scores are.
     """
     truth = graph.labels[np.concatenate(list(ours.test))]
     shares = np.concatenate(list(ours.probabilities))
@@ -35,8 +39,8 @@ def evaluate(graph: Graph, model: str, ours: CrossValidation, others: Mapping[st
     precision, recall, f1 = ([None if np.isnan(value) else float(value) for value in row] for row in each[:3])
     bins = calibration(shares, truth)
     return Evaluation(
-        ours=scores(graph, model, ours),
-        others=[scores(graph, name, other) for name, other in others.items()],
+        ours=scores(graph, model, ours, metric=metric),
+        others=[scores(graph, name, other, metric=metric) for name, other in others.items()],
         majority=float(np.bincount(truth).max() / len(truth)),
         confusion=confusion_matrix(truth, predicted, labels=classes).tolist(),
         precision=precision,
@@ -47,18 +51,32 @@ def evaluate(graph: Graph, model: str, ours: CrossValidation, others: Mapping[st
     )
 
 
-def scores(graph: Graph, model: str, found: CrossValidation) -> Scores:
+def scores(graph: Graph, model: str, found: CrossValidation, *, metric: str = "accuracy") -> Scores:
     """Mean and 95% interval over splits whose training nodes overlap, within 0 and 1.
 
-    It is unknown for a single split, and where all splits happen to agree: they are not certain, only too few.
+    The spread of splits tells nothing for a single one, nor where all happen to agree. Folds with equal shares of every
+    class agree too well even where the labels are few, so an accuracy's interval is never narrower than Wilson's for as
+    many nodes as were held out.
     """
     held = float(np.mean([len(test) for test in found.test]))
     ratio = held / max(len(graph.labelled) - held, 1)
     interval = estimate(found.scores.tolist(), ratio)
+    known = [(interval.low, interval.high)] if interval is not None and has_width(interval.low, interval.high) else []
+    if metric == "accuracy":
+        known.append(_wilson(graph, found))
     within = (float("nan"), float("nan"))
-    if interval is not None and has_width(interval.low, interval.high):
-        within = (max(interval.low, 0.0), min(interval.high, 1.0))
+    if known:
+        within = (max(min(low for low, _ in known), 0.0), min(max(high for _, high in known), 1.0))
     return Scores(model, found.scores.tolist(), found.mean, within, float(found.seconds.sum()), ratio)
+
+
+def _wilson(graph: Graph, found: CrossValidation) -> tuple[float, float]:
+    """Wilson's 95% interval of the share that is right among the nodes held out, each counted once."""
+    nodes = np.concatenate(list(found.test))
+    right = float((np.concatenate(list(found.probabilities)).argmax(axis=1) == graph.labels[nodes]).mean())
+    count = len(np.unique(nodes))
+    interval = binomtest(round(right * count), count).proportion_ci(method="wilson")
+    return float(interval.low), float(interval.high)
 
 
 def calibration(shares: NDArray[np.float64], truth: NDArray[np.int64]) -> list[tuple[float, float, int]]:

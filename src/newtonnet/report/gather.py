@@ -93,7 +93,9 @@ def gather(
         spectrum=_spectrum(graph, filled) if fits else None,
         response=_response(classifier, graph, filled),
         history=_history(classifier),
-        evaluation=None if ours is None else evaluate(graph, classifier.model, ours, others or {}),
+        evaluation=None
+        if ours is None
+        else evaluate(graph, classifier.model, ours, others or {}, metric=classifier.metric),
         cut_at=_cut_at(classifier),
         remarks=told,
     )

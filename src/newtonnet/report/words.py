@@ -41,8 +41,12 @@ class Lean:
 
     side: Literal["homophilous", "heterophilous", ""]
     degree: Literal["slightly", "clearly", "strongly", ""]
+    unsure: bool = False
+    """Without a side because there are too few edges to tell one, not because it is near chance."""
 
     def __str__(self) -> str:
+        if self.unsure:
+            return "too few edges to tell it from chance"
         return f"{self.degree} {self.side}" if self.side else "about chance"
 
 
@@ -86,13 +90,15 @@ def headline(findings: Findings) -> str:
 def lean_of(measured: float, chance: float, *, edges: int | None = None) -> Lean:
     """The side and degree of agreement; with few edges only a large difference is more than chance.
 
-    >>> str(lean_of(0.23, 0.2)), str(lean_of(0.81, 0.18)), str(lean_of(0.02, 0.5)), str(lean_of(0.23, 0.2, edges=50))
+    >>> str(lean_of(0.23, 0.2)), str(lean_of(0.81, 0.18)), str(lean_of(0.02, 0.5)), str(lean_of(0.2, 0.2))
     ('slightly homophilous', 'strongly homophilous', 'strongly heterophilous', 'about chance')
+    >>> str(lean_of(0.23, 0.2, edges=50))
+    'too few edges to tell it from chance'
     """
     excess = measured - chance
     noise = 2 * math.sqrt(chance * (1 - chance) / edges) if edges else 0.0
     if abs(excess) < max(NEAR, noise) or not 0 < chance < 1:
-        return Lean("", "")
+        return Lean("", "", unsure=NEAR <= abs(excess) < noise)
     way = excess / (1 - chance) if excess > 0 else -excess / chance
     degree: Literal["slightly", "clearly", "strongly"] = (
         "slightly" if way < SLIGHT else "clearly" if way < STRONG else "strongly"
@@ -102,7 +108,9 @@ def lean_of(measured: float, chance: float, *, edges: int | None = None) -> Lean
 
 def _doubt(agreement: Agreement, lean: Lean) -> str:
     few = not lean.side and agreement.known_edges < 1000
-    return f" (only {plural(agreement.known_edges, 'edge')} to judge by)" if few else ""
+    if not few:
+        return ""
+    return f" ({plural(agreement.known_edges, 'edge')} between labelled nodes)"
 
 
 def comparisons(findings: Findings) -> list[str]:
@@ -146,7 +154,7 @@ def _verdict(kind: Kind, lean: Lean | None, findings: Findings) -> str:
         if any(other.model.lower() == "mlp" for other in _rivals(findings))
         else "a comparison with an MLP would show whether the structure helps"
     )
-    if lean is None:
+    if lean is None or lean.unsure:
         return f"; {look}" if kind == "flat" else ""
     expected = {"homophilous": "low", "heterophilous": "high", "": "flat"}[lean.side]
     if kind == expected:
