@@ -170,6 +170,18 @@ def _fail(*arguments, **options):
     raise ZeroDivisionError
 
 
+def test_the_run_of_other_tables_is_kept_unless_forced(write, tmp_path, capsys):
+    first, second, out = write(tmp_path / "a"), write(tmp_path / "b", seed=1), tmp_path / "run"
+    assert fit(first, out, *FAST) == 0
+    assert fit(first, out, *FAST) == 0
+    before = (out / "model.safetensors").read_bytes()
+    assert fit(second, out, *FAST) == 2
+    assert "holds the run of" in capsys.readouterr().err
+    assert (out / "model.safetensors").read_bytes() == before
+    assert fit(second, out, *FAST, "--force") == 0
+    assert (out / "model.safetensors").read_bytes() != before
+
+
 def test_a_folder_that_holds_something_else_is_left_alone_unless_forced(tables, tmp_path, capsys):
     out = tmp_path / "thesis"
     out.mkdir()

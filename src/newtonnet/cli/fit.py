@@ -123,7 +123,9 @@ def fit(
     max_memory: MaxMemory = None,
     seed: Annotated[int, typer.Option(rich_help_panel=LOOP, help="Seed of folds, start weights and dropout.")] = 0,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write into a folder that holds something else.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write into a folder that holds something else, or another run.")
+    ] = False,
     json: Json = False,
 ) -> int:
     """Learn the classes of your own graph's nodes; write a model, predictions for every node, and a page that explains.
@@ -135,7 +137,7 @@ def fit(
     Example: newtonnet fit --nodes nodes.csv --edges edges.csv --label-column label --out run
     """
     deadline = time.monotonic() + (total := seconds(for_))
-    check_folder(out, force=force)
+    check_folder(out, nodes=nodes, force=force)
     check_not_read(out, (nodes, edges))
     for option, value, least in (
         ("--seed", seed, 0),

@@ -60,11 +60,16 @@ OWN = (RUN, MODEL, PREDICTIONS, RECORDS, PAGE)
 """Names of all files of a run."""
 
 
-def check_folder(folder: Path, *, force: bool) -> None:
-    """Refuse a place that cannot become a run folder, before any work is done for it."""
+def check_folder(folder: Path, *, nodes: Path, force: bool) -> None:
+    """Refuse a place that cannot become the run folder of a table of nodes, before any work is done for it."""
     check_writable(folder / RUN)
-    if folder.is_dir() and any(folder.iterdir()) and not force and not _is_ours(folder):
+    if force or not folder.is_dir() or not any(folder.iterdir()):
+        return
+    if not _is_ours(folder):
         raise ValueError(f"{folder} is not empty and no run folder; name another, or use --force to write into it")
+    held = _table_of(folder)
+    if held is not None and held.resolve() != nodes.resolve():
+        raise ValueError(f"{folder} holds the run of {held}; name another folder, or use --force to replace that run")
 
 
 def check_not_read(folder: Path, tables: Sequence[Path]) -> None:
@@ -79,6 +84,14 @@ def _is_ours(folder: Path) -> bool:
         return HEADER in json.loads((folder / RUN).read_text(encoding="utf-8"))
     except (OSError, ValueError, TypeError):
         return False
+
+
+def _table_of(folder: Path) -> Path | None:
+    """The table of nodes that a run was fitted on; None where it does not tell, as of one that is damaged."""
+    try:
+        return Path(json.loads((folder / RUN).read_text(encoding="utf-8"))["tables"]["nodes"]["path"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
 
 
 def write_model(folder: Path, classifier: NewtonNetClassifier, predictions: str) -> str:
