@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import redirect_stdout
+from importlib.metadata import version
 
 import numpy as np
 import pytest
@@ -320,6 +321,12 @@ def test_help_names_what_most_people_want_first(capsys):
     names = ("fit", "predict", "demo", "datasets", "train", "search", "reproduce", "report", "bench")
     places = [re.search(rf"^\W*{name} ", text, flags=re.M).start() for name in names]
     assert places == sorted(places)
+
+
+def test_the_version_is_told_without_the_package():
+    command = "import sys, newtonnet_command; newtonnet_command.main(); sys.exit('newtonnet' in sys.modules)"
+    told = subprocess.run([sys.executable, "-c", command, "--version"], capture_output=True, text=True, check=True)
+    assert told.stdout == f"newtonnet {version('newtonnet')}\n"
 
 
 def test_ctrl_c_while_the_program_starts_is_one_line():
