@@ -285,7 +285,7 @@ def test_how_columns_were_read_and_which_of_them_look_wrong_is_said_at_once_and_
     with (tables.folder / "nodes.csv").open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
         writer.writerow([*header, "pay"])
-        writer.writerows([*row, f"{place},5"] for place, row in enumerate(rows))
+        writer.writerows([*row, f"{place}{',.'[place % 2]}5"] for place, row in enumerate(rows))
     assert fit(tables, tmp_path / "run", *FAST, "--ignore", "colour") == 0
     printed = capsys.readouterr()
     line = "numbers: size; categories: pay (60); left out: same (one value only), colour (ignored)"

@@ -519,6 +519,28 @@ def test_row_numbers_are_not_taken_for_ids(write, edges, header):
         load_tables(write("m.csv", "id,x\nann,1\nbob,2\ncy,3\n"), links)
 
 
+def test_decimal_commas_are_read_here_and_in_a_later_table(write):
+    rows = write("n.csv", "id;pay;rate\nann;1.250,5;7\nbob;-3,25;1,5\ncy;;2\ndee;12;3\n")
+    links = write("e.csv", "source;target;weight\nann;bob;1,125\nbob;cy;2\n")
+    read = read_tables(rows, links, columns=find_columns(rows, links))
+    points = write("p.csv", "id,pay,rate\nann,1250.5,7\nbob,-3.25,1.5\ncy,,2\ndee,12,3\n")
+    same = read_tables(points, links, columns=find_columns(points, links))
+    assert read.encoding == same.encoding
+    assert np.array_equal(read.graph.features, same.graph.features)
+    assert read.graph.adjacency[0, 1] == 1.125
+    later = write("m.csv", "id;pay;rate\nann;1,250;7\nbob;2,500;1\ncy;;2\ndee;12;3\n")  # thousandths, as is known
+    found = read_tables(later, links, columns=find_columns(later, links), encoding=read.encoding)
+    mean, scale = read.encoding.columns[0].mean, read.encoding.columns[0].scale
+    assert found.graph.features[0, 0] == pytest.approx((1.25 - mean) / scale, abs=1e-6)
+
+
+@pytest.mark.parametrize("values", ["1,234 7 8 9", "1,5 2.5 3 4", "1,5 x 3 4"])
+def test_commas_that_may_mean_another_thing_stay_texts(write, edges, values):
+    cells = zip(["ann", "bob", "cy", "dee"], values.split(), strict=True)
+    rows = write("n.csv", "id;x\n" + "".join(f"{name};{value}\n" for name, value in cells))
+    assert read_tables(rows, edges, columns=UNLABELLED).encoding.columns[0].kind == "category"
+
+
 def test_labels_that_differ_in_case_only_are_doubted(write, edges):
     rows = write("n.csv", "id,x,label\nann,1,yes\nbob,2,YES\ncy,4,no\ndee,5,\n")
     read = read_tables(rows, edges, columns=find_columns(rows, edges, label_column="label"))

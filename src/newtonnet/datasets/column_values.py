@@ -8,13 +8,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from .text_numbers import is_number
+from .text_numbers import has_comma, is_number
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
 """Texts that stand for a missing value, in every column but ids."""
 
 LARGEST = 1e30
 """Magnitude of numbers: their squares must be numbers too, and they themselves in float32."""
+
+THOUSAND = 3
+"""Digits of a group."""
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}.*)?$")
 
@@ -66,6 +69,31 @@ def read_dates(values: pa.ChunkedArray) -> pa.ChunkedArray:
         except pa.ArrowInvalid:  # one of them is another thing
             continue
     return values
+
+
+def read_commas(values: pa.ChunkedArray, *, surely: bool = False) -> pa.ChunkedArray:
+    """Texts that are all numbers with a decimal comma, whole ones, or missing, as numbers; others as they are.
+
+    Args:
+        values: a column.
+        surely: it holds numbers; else 1,234 may be a thousand, and some value needs other than three digits behind.
+
+    >>> read_commas(pa.chunked_array([["1,5", "1.234,25", "7", "NA"]])).to_pylist()
+    [1.5, 1234.25, 7.0, None]
+    >>> read_commas(pa.chunked_array([["1,234", "7"]])).to_pylist()
+    ['1,234', '7']
+    """
+    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+        return values
+    text = pc.utf8_trim_whitespace(without_missing(values.cast(pa.string())))
+    found = text.drop_null().unique().to_pylist()
+    broken = [one for one in found if has_comma(one)]
+    if not broken or not (surely or any(len(one.rpartition(",")[2]) != THOUSAND for one in broken)):
+        return values
+    if not all(has_comma(one) or one.lstrip("+-").isdecimal() for one in found):
+        return values
+    plain = pc.replace_substring(pc.replace_substring_regex(text, pattern="[. ]|^\\+", replacement=""), ",", ".")
+    return plain.cast(pa.float64())
 
 
 def is_missing(values: pa.ChunkedArray) -> pa.ChunkedArray:

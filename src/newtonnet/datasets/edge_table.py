@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from .column_values import read_commas
 from .columns import Columns
 from .listing import listed
 from .plain_ids import first_place, plain_ids
@@ -96,7 +97,7 @@ def _ends(links: NamedTable, ids: pa.Array, columns: Columns) -> NDArray[np.int3
 
 
 def _weights(links: NamedTable, column: str) -> NDArray[np.float32]:
-    values = links.table[column]
+    values = read_commas(links.table[column], surely=True)
     if not len(values):  # which have no type
         return np.zeros(0, dtype=np.float32)
     numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)

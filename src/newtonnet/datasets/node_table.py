@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .column_values import MISSING, as_text, is_missing, read_dates, without_missing
+from .column_values import MISSING, as_text, is_missing, read_commas, read_dates, without_missing
 from .column_words import doubts, read_as, strangers
 from .columns import Columns
 from .encoding import Encoding, encode, learn_encoding
@@ -78,7 +78,8 @@ def read_nodes(
     unnamed = _unnamed(rows.table.column_names, columns, encoding)
     kept_apart = (columns.id, columns.label, *ignore, *unnamed)
     used = [name for name in rows.table.column_names if name not in kept_apart]
-    told = _with_dates(rows.table.select(used), texts)
+    numbers = () if encoding is None else {column.name for column in encoding.columns if column.kind == "number"}
+    told = _read_texts(rows.table.select(used), texts, numbers)
     learned = (
         learn_encoding(told, standardise=standardise, categorical=categorical, where=rows.row)
         if encoding is None
@@ -109,11 +110,12 @@ def read_nodes(
     )
 
 
-def _with_dates(table: pa.Table, texts: Collection[str]) -> pa.Table:
-    """The same table, with dates in place of texts that are dates; not in columns that are to be texts."""
+def _read_texts(table: pa.Table, texts: Collection[str], numbers: Collection[str]) -> pa.Table:
+    """The same table, with dates and numbers in place of texts that are such; not in columns that are to be texts."""
     for place, name in enumerate(table.column_names):
         column = table[name]
-        if name not in texts and (read := read_dates(column)) is not column:
+        read = column if name in texts else read_commas(read_dates(column), surely=name in numbers)
+        if read is not column:
             table = table.set_column(place, name, read)
     return table
 
