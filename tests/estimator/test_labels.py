@@ -159,6 +159,12 @@ def test_a_pair_that_is_none_says_of_what_it_is():
         read((np.eye(4), np.eye(4)))
 
 
+def test_a_frame_is_told_the_way():
+    frame = pytest.importorskip("pandas").DataFrame({"x": [1]})
+    with pytest.raises(TypeError, match=r"got DataFrame; load_tables\(nodes, edges\) of newtonnet.datasets"):
+        read(frame)
+
+
 @pytest.mark.parametrize("given", [np.eye(4), "cora", (np.eye(4), np.eye(4)), {"x": 1}, None])
 def test_what_is_no_graph_is_refused_with_what_is_expected(given):
     with pytest.raises(TypeError, match="expected a newtonnet Graph, PyTorch Geometric Data"):
