@@ -16,6 +16,9 @@ from newtonnet.precomputed import read_mapped
 
 from .run_folder import Run, TableFile, file_checksum, ids_checksum
 
+SEVERAL = 10
+"""Values that all differ, from which on a column is taken for one of ids."""
+
 
 @dataclass(frozen=True, eq=False)
 class Tables:
@@ -94,7 +97,7 @@ def check_labels(graph: Graph, *, nodes: Path, column: str | None, metric: str) 
     if counts.max() < 2:
         raise ValueError(
             f"no class has two labelled nodes in column {column!r} of {nodes}, so none can be held back to judge a "
-            "model by; label more nodes"
+            f"model by; {'label more nodes' if len(counts) < SEVERAL else 'name a column of classes, not of ids'}"
         )
     if metric == "roc_auc" and graph.classes != 2:
         raise ValueError(
