@@ -209,7 +209,7 @@ def test_a_folder_that_holds_something_else_is_left_alone_unless_forced(tables, 
         (["--edges", "nowhere.csv"], "there is no file nowhere.csv"),
         (["--label-column", "same"], "only the class '3'"),
         (["--label-column", "id"], "to judge a model by; name a column of classes, not of ids"),
-        (["--label-column", "id", "--folds", "5"], "label more nodes"),
+        (["--label-column", "id", "--folds", "5"], "name a column of classes, not of ids"),
         (["--label-column", "kinds"], "has no column 'kinds'; did you mean 'kind'? found: id"),
         (["--label-column", "KIND"], "did you mean 'kind'?"),
         (["--label-column", "colour", "--metric", "roc_auc", *THREE], "column 'colour' has 3; use"),
@@ -278,6 +278,14 @@ def test_a_mistake_in_a_table_gets_one_line_and_writes_nothing(file, text, messa
     assert fit(tables, tmp_path / "run", *FAST) == 2
     one_line(message)
     assert not (tmp_path / "run").exists()
+
+
+def test_one_label_of_each_class_is_too_few(tmp_path, one_line):
+    (tmp_path / "nodes.csv").write_text("id,kind,size\na,x,1\nb,y,2\nc,,3\n")
+    (tmp_path / "edges.csv").write_text("source,target\na,b\n")
+    names = ["--nodes", str(tmp_path / "nodes.csv"), "--edges", str(tmp_path / "edges.csv"), "--label-column", "kind"]
+    assert run(app, ["fit", *names, "--out", str(tmp_path / "run"), *FAST]) == 2
+    one_line("so none can be held back to judge a model by; label more nodes")
 
 
 def test_how_columns_were_read_and_which_of_them_look_wrong_is_said_at_once_and_on_the_page(tables, tmp_path, capsys):
