@@ -8,7 +8,7 @@ import pytest
 TOP = "the package itself"
 SOURCE = Path(__file__).parent.parent / "src" / "newtonnet"
 LEVELS = [
-    {"cluster", "files", "kernels"},
+    {"cluster", "files", "kernels", "meaning"},
     {"polynomials", "graphs"},
     {"datasets", "nn"},
     {"training"},

@@ -83,7 +83,7 @@ def test_an_unknown_name_is_one_line_and_code_2(capsys):
     assert run(app, ["datasets", "korra"]) == 2
     output = capsys.readouterr()
     assert output.out == ""
-    assert output.err.startswith("newtonnet: unknown dataset 'korra'; available: actor,")
+    assert output.err.startswith("newtonnet: unknown dataset 'korra'; did you mean 'cora'? available: actor,")
     assert output.err.count("\n") == 1
 
 

@@ -118,7 +118,7 @@ def test_a_method_that_is_not_in_the_zoo_is_unknown_and_hinders_no_other(monkeyp
         ("cora", "mlp", "published", r"no published settings for mlp on cora; .*mlp has none on any graph"),
         ("wisconsin", "bernnet", "searched", "no search of bernnet on wisconsin is stored in results"),
         ("cora", "bernnet", "magic", "unknown settings 'magic'; available: published, searched, default"),
-        ("cora", "nonet", None, "unknown model 'nonet'; available: .*bernnet"),
+        ("cora", "nonet", None, "unknown model 'nonet'; .*available: .*bernnet"),
     ],
 )
 def test_unknown_settings_are_refused_in_one_line(dataset, model, source, message):

@@ -144,7 +144,7 @@ def test_bad_options_are_refused(graph, options, message):
 
 
 def test_unknown_models_and_other_feature_counts_are_refused(graph):
-    with pytest.raises(ValueError, match=r"unknown model .newton.; available: .*newtonnet"):
+    with pytest.raises(ValueError, match=r"unknown model .newton.; did you mean 'newtonnet'\? available: .*newtonnet"):
         build("newton", graph)
     with pytest.raises(ValueError, match="takes 20 features"):
         build("newtonnet", graph).prepare(from_edges([[0], [1]], np.eye(3), labels=[0, 1, 1]))

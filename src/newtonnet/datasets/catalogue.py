@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from newtonnet.graphs import Graph
+from newtonnet.meaning import meant
 
 from .cache import Masks, cache_path, locked, parsed_paths, read_facts, read_graph
 from .download import download
@@ -128,7 +129,8 @@ def load_splits(
 def find_entry(name: str) -> Entry:
     """The row of the catalogue."""
     if name not in CATALOGUE:
-        raise DatasetNotFoundError(f"unknown dataset {name!r}; available: {', '.join(sorted(CATALOGUE))}")
+        there = ", ".join(sorted(CATALOGUE))
+        raise DatasetNotFoundError(f"unknown dataset {name!r}; {meant(name, CATALOGUE)}available: {there}")
     return CATALOGUE[name]
 
 

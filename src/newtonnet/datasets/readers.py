@@ -1,6 +1,5 @@
 """Tables from CSV and Parquet files, with a name for every row that a message may have to point at."""
 
-import difflib
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -13,6 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as paparquet
+
+from newtonnet.meaning import meant
 
 from .csv_rows import one_line, read_rows, without_rows
 from .csv_text import line_of_row, read_head
@@ -64,7 +65,7 @@ class NamedTable:
         names = self.table.column_names
         for column in columns:
             if column is not None and column not in names:
-                raise ValueError(f"{self.name} has no column {column!r}; {_meant(column, names)}found: {listed(names)}")
+                raise ValueError(f"{self.name} has no column {column!r}; {meant(column, names)}found: {listed(names)}")
 
 
 def is_unnamed(name: str) -> bool:
@@ -89,17 +90,6 @@ def find_usual(usual: str, names: Sequence[str]) -> str | None:
         return usual
     alike = [name for name in names if name.casefold() == usual]
     return alike[0] if len(alike) == 1 else None
-
-
-def _meant(wanted: str, names: Sequence[str]) -> str:
-    """The name that was probably meant, as a question.
-
-    >>> _meant("Colour", ["id", "colour"]), _meant("age", ["id", "colour"])
-    ("did you mean 'colour'? ", '')
-    """
-    folded = {name.casefold(): name for name in names}
-    near = difflib.get_close_matches(wanted.casefold(), folded, n=1)
-    return f"did you mean {folded[near[0]]!r}? " if near else ""
 
 
 def read_table(source: Any, what: str, *, text_encoding: str, texts: Collection[str]) -> NamedTable:

@@ -1,5 +1,7 @@
 """Every claim that ``newtonnet reproduce`` knows, by name; a new one is one import and one entry."""
 
+from newtonnet.meaning import meant
+
 from .ablation import ABLATION
 from .authors_settings import PUBLISHED
 from .beyond import BEYOND
@@ -42,5 +44,5 @@ CLAIMS: dict[str, Claim] = {
 def find_claim(name: str) -> Claim:
     """The claim of this name."""
     if name not in CLAIMS:
-        raise ValueError(f"unknown claim {name!r}; available: {', '.join(sorted(CLAIMS))}, all")
+        raise ValueError(f"unknown claim {name!r}; {meant(name, CLAIMS)}available: {', '.join(sorted(CLAIMS))}, all")
     return CLAIMS[name]

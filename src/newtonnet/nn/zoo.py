@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from newtonnet.graphs import Graph
+from newtonnet.meaning import meant
 
 from . import polynomial_models as models
 from .glognn import GloGNN, GloGNNOptions
@@ -245,5 +246,5 @@ def build(
 def find_model(name: str) -> Entry:
     """The entry of a model, refused with the names there are."""
     if name not in ZOO:
-        raise ValueError(f"unknown model {name!r}; available: {', '.join(sorted(ZOO))}")
+        raise ValueError(f"unknown model {name!r}; {meant(name, ZOO)}available: {', '.join(sorted(ZOO))}")
     return ZOO[name]
