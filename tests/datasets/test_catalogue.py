@@ -374,7 +374,9 @@ def test_two_processes_that_load_at_once_get_the_same_graph(tmp_path, own_cache)
 
 
 def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(DatasetNotFoundError, match=r"unknown dataset 'korra'; did you mean 'cora'\? available: actor, .*wisconsin"):
+    with pytest.raises(
+        DatasetNotFoundError, match=r"unknown dataset 'korra'; did you mean 'cora'\? available: actor, .*wisconsin"
+    ):
         load("korra")
 
 

@@ -22,7 +22,7 @@ from .options import Json
 from .own_tables import OnDisk, check_unchanged, edges_on_disk, read_again
 from .precomputed_run import PRECOMPUTED
 from .predictions import predictions_csv, read_known
-from .run_folder import OWN, PREDICTIONS, Run, ids_checksum, read_run
+from .run_folder import OWN, PREDICTIONS, Run, file_checksum, ids_checksum, read_run
 from .splits import check_writable
 
 SAME = 0.9
@@ -68,7 +68,8 @@ def predict(
     probabilities = classifier.predict_proba(graph)
     names = classifier.ensemble_.class_names
     known = graph.labelled
-    seen = _seen(graph, names, folder)
+    same = file_checksum(own[0]) == run.nodes.sha256
+    seen = np.ones(len(known), dtype=bool) if same else _seen(graph, names, folder)
     new = known[~seen]
     # Of nodes that the model was fitted on a score tells nothing, so others speak where there are any.
     judged = new if len(new) else known

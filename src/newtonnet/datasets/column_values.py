@@ -85,6 +85,8 @@ def read_commas(values: pa.ChunkedArray, *, surely: bool = False) -> pa.ChunkedA
     """
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
         return values
+    if not pc.any(pc.match_substring(values, ",")).as_py():
+        return values
     text = pc.utf8_trim_whitespace(without_missing(values.cast(pa.string())))
     found = text.drop_null().unique().to_pylist()
     broken = [one for one in found if has_comma(one)]

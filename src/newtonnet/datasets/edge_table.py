@@ -97,7 +97,7 @@ def _ends(links: NamedTable, ids: pa.Array, columns: Columns) -> NDArray[np.int3
 
 
 def _weights(links: NamedTable, column: str) -> NDArray[np.float32]:
-    values = read_commas(links.table[column], surely=True)
+    values = read_commas(links.table[column])
     if not len(values):  # which have no type
         return np.zeros(0, dtype=np.float32)
     numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
