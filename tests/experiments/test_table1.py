@@ -249,6 +249,7 @@ def test_graphs_without_any_search_are_told_as_well(store, scores, tmp_path):
     store("minesweeper", "newtonnet", [(0.9, scores(0.8))] * 12)
     report = BEYOND.summarise(load_lines(BEYOND, tmp_path / "results"))
     (effort,) = (table for table in report.tables if table.title == "What the searches took")
+    assert "amazon-photo (not searched)" in [row[0] for row in report.headline.rows]
     rows = {row[0]: row for row in effort.rows}
     assert rows["amazon-photo"] == ("amazon-photo", "0 of 132", "0.0", "–", "all")
     assert rows["minesweeper"][1:4] == ("12 of 132", "0.1", "–")

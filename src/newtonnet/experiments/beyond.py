@@ -49,14 +49,13 @@ def summarise(lines: Sequence[Line]) -> Report:
     done = [dataset for dataset in GRAPHS if any(name == dataset for name, _ in there)]
     notes = (
         f"Test score in percent by the paper's selection{' (ROC-AUC on minesweeper)' * ('minesweeper' in done)}. "
-        + RAISED
-        + " "
+        + f"{RAISED} A dash: not searched; the command below does it. "
         + how_made(list(there.values())),
         *(f"{name}: {'; '.join(CATALOGUE[name].warnings)}." for name in done if CATALOGUE[name].warnings),
         "Command: `newtonnet reproduce beyond --profile paper`",
     )
-    remarks = {name: f"{GRAPHS[name]} splits" for name in done}
-    matrix = overview(there, done, title="Graphs that the paper lacks", remarks=remarks, notes=notes)
+    remarks = {name: f"{protocol} splits" if name in done else "not searched" for name, protocol in GRAPHS.items()}
+    matrix = overview(there, list(GRAPHS), title="Graphs that the paper lacks", remarks=remarks, notes=notes)
     tables = (graph_table(there, name, command=_command(name)) for name in done)
     effort = effort_table(there, list(GRAPHS), full_search, command="newtonnet reproduce beyond --profile paper")
     return Report(
