@@ -146,7 +146,8 @@ def _draw_series(axes: "Axes", series: Series, order: int) -> None:
     elif series.kind == "dashed":
         axes.plot(series.x, series.y, color=colour, linestyle=(0, (4, 2.5)), linewidth=1.3, label=label, zorder=front)
     else:
-        marker = "o" if 7 <= len(series.x) <= 40 else ""
+        # Few points were measured one by one; a step, which has an abscissa twice, was not.
+        marker = "o" if len(set(series.x)) == len(series.x) <= 40 else ""
         axes.plot(
             series.x, series.y, color=colour, linewidth=2, marker=marker, markersize=3.2, label=label, zorder=front
         )
