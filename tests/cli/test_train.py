@@ -1,3 +1,4 @@
+import errno
 import html
 import json
 import os
@@ -19,6 +20,22 @@ FAST = ["--splits", "2", "--max-epochs", "30"]
 @pytest.fixture(autouse=True)
 def in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("command", [["train", "digits", *FAST, "--out"], ["report", "r.jsonl", "--out"]])
+def test_a_place_that_cannot_be_written_to_is_refused_before_any_work(command, capsys, monkeypatch):
+    """As on a file system that is read-only, which permissions do not tell of, least of all to root."""
+
+    def refuse(**where):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr("newtonnet.cli.splits.TemporaryFile", refuse)
+    monkeypatch.setattr("newtonnet.cli.train.load_dataset", None)
+    assert run(app, [*command, "there/out.html"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "nothing can be written to " in line
+    assert "(Read-only file system); name another place" in line
+    assert not os.path.exists("there")
 
 
 def test_train_prints_one_json_object_with_all_that_was_learned(capsys, tmp_path):

@@ -66,7 +66,7 @@ def claim_of_arms(
     Args:
         name: what ``newtonnet reproduce`` calls it.
         graphs: the graphs, each with its protocol.
-        arms: all that are searched; the one without a label is the search of another table.
+        arms: all that are searched; one without a label is the search of its model by itself, which other tables show.
         contests: the statements, which Holm counts together.
         statement: the claim in one sentence.
         title: of the table.
