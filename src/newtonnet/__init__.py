@@ -7,11 +7,11 @@ for PyTorch Geometric users.
 
 from importlib.metadata import version
 
-from newtonnet.datasets import load, make_splits
-from newtonnet.estimator import NewtonNetClassifier, cross_validate
-from newtonnet.graphs import Graph
-from newtonnet.nn import Options, build
-from newtonnet.training import Config, Record, fit
+from .datasets import load, make_splits
+from .estimator import NewtonNetClassifier, cross_validate
+from .graphs import Graph
+from .nn import Options, build
+from .training import Config, Record, fit
 
 __version__ = version("newtonnet")
 

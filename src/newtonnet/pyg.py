@@ -8,9 +8,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from newtonnet.graphs import Operator, normalise, propagate
-from newtonnet.nn import check_condition
-from newtonnet.polynomials import equispaced, newton_filter
+from .graphs import Operator, normalise, propagate
+from .nn import check_condition
+from .polynomials import equispaced, newton_filter
 
 
 class NewtonConv(nn.Module):

@@ -15,8 +15,8 @@ from newtonnet.cli import own_tables
 from newtonnet.cli.app import app, run
 from newtonnet.estimator import NewtonNetClassifier
 from newtonnet.graphs import Graph
-from newtonnet.precomputed import propagate_blocks
-from newtonnet.precomputed.store import create_store
+from newtonnet.out_of_core import propagate_blocks
+from newtonnet.out_of_core.store import create_store
 
 FAST = ["--regime", "precomputed", "--folds", "2", "--max-epochs", "3", "--threads", "1"]
 FILES = {"model.safetensors", "predictions.csv", "records.jsonl", "report.html", "run.json"}
@@ -71,7 +71,7 @@ def _read(path):
 def test_a_run_gives_a_model_predictions_and_a_page_and_leaves_nothing_else(
     ending, kept, tables, tmp_path, temporary, seen, monkeypatch
 ):
-    monkeypatch.setattr("newtonnet.datasets.edge_pieces.PIECE", 16)
+    monkeypatch.setattr("newtonnet.tables.edge_pieces.PIECE", 16)
     arguments = tables.arguments if ending == "csv" else parquet(tables)
     store = ["--store", str(tmp_path / "deep" / "blocks")] if kept else []
     before = {path.name for path in tmp_path.iterdir()}
@@ -181,7 +181,7 @@ import json, sys
 from pathlib import Path
 import numpy as np, pyarrow as pa, pyarrow.parquet as pq
 from newtonnet.cli.app import app, run
-from newtonnet.precomputed import stages
+from newtonnet.out_of_core import stages
 place, n = Path(sys.argv[1]), 20_000
 rng = np.random.default_rng(0)
 label = pa.array(rng.choice(["a", "b"], n))

@@ -7,8 +7,9 @@ import pytest
 
 from newtonnet.cli.app import app, run
 from newtonnet.cli.search import _models
-from newtonnet.experiments import SCORES, UNTOUCHED
 from newtonnet.search import read_trials
+from newtonnet.search.published import SCORES
+from newtonnet.search.settings import UNTOUCHED
 
 FAST = ["--splits", "2", "--max-epochs", "2", "--workers", "1"]
 

@@ -12,15 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from newtonnet import kernels
 from newtonnet.graphs import normalised_operator, plan, propagate
-from newtonnet.polynomials import (
-    bernstein,
-    chebyshev_points,
-    equispaced,
-    jacobi,
-    monomial,
-    newton_filter,
-    to_chebyshev,
-)
+from newtonnet.polynomials import bernstein, chebyshev_points, equispaced, jacobi, monomial, newton_filter, to_chebyshev
 
 DEGREES = [1, 2, 5, 8, 11, 14, 20, 30]
 POINTS = {"equispaced": equispaced, "chebyshev": chebyshev_points}

@@ -3,8 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from newtonnet.experiments import find_setting
 from newtonnet.search import best_path, best_trial, find_best, propose, write_best
+from newtonnet.search.settings import find_setting
 from newtonnet.search.task import Task
 
 

@@ -1,9 +1,9 @@
 import pytest
 
 from newtonnet.datasets import csbm
-from newtonnet.experiments import find_setting
 from newtonnet.nn import ZOO, build
 from newtonnet.search import difference, identity, model_space
+from newtonnet.search.settings import find_setting
 from newtonnet.search.space import point
 from newtonnet.training import override
 

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-ORDER = ("fit", "predict", "demo", "datasets", "train", "search", "reproduce", "report", "bench")
+ORDER = ("fit", "predict", "demo", "datasets", "train", "search", "report")
 """Commands in the help, those that most people want first; others follow."""
 
 
@@ -60,12 +60,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(run(app, arguments))
 
 
-def run(application: Callable[..., Any], arguments: Sequence[str] | None) -> int:
+def run(application: Callable[..., Any], arguments: Sequence[str] | None, *, name: str = "newtonnet") -> int:
     """The exit code of one invocation: 0, 2 for a user's mistake, 130 for Ctrl-C."""
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _remark  # type: ignore[assignment]
-            outcome = application(args=arguments, prog_name="newtonnet", standalone_mode=False)
+            outcome = application(args=arguments, prog_name=name, standalone_mode=False)
         if outcome == STOPPED:
             print("newtonnet: stopped", file=sys.stderr)
         return outcome if isinstance(outcome, int) else 0

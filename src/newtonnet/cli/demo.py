@@ -12,10 +12,10 @@ from rich.panel import Panel
 from rich.table import Table
 
 from newtonnet.datasets import csbm, digits, make_splits
-from newtonnet.experiments import find_setting
 from newtonnet.files import write_whole
 from newtonnet.graphs import homophily
 from newtonnet.report import Study, draw_response, headline, render
+from newtonnet.search.settings import find_setting
 from newtonnet.training import summarise
 
 from .app import app, talk

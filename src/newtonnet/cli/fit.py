@@ -11,13 +11,13 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from newtonnet.datasets import find_columns
 from newtonnet.estimator import NewtonNetClassifier
 from newtonnet.files import write_whole
 from newtonnet.nn import ZOO, find_model
-from newtonnet.precomputed.propagate_blocks import MEMORY as BLOCK_MEMORY
+from newtonnet.out_of_core.propagate_blocks import MEMORY as BLOCK_MEMORY
 from newtonnet.report import render_findings
 from newtonnet.report.gather import gather
+from newtonnet.tables.columns import find_columns
 
 from .amounts import at_least, memory, seconds
 from .app import STOPPED, app, print_json, talk

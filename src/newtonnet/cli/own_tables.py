@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from newtonnet.datasets import Columns, Reading, column_names, read_tables
-from newtonnet.datasets.listing import listed
 from newtonnet.graphs import Graph, check_trainable
-from newtonnet.precomputed import read_mapped
+from newtonnet.out_of_core import read_mapped
+from newtonnet.tables.columns import Columns, column_names
+from newtonnet.tables.listing import listed
+from newtonnet.tables.tables import Reading, read_tables
 
 from .run_folder import Run, TableFile, file_checksum, ids_checksum
 

@@ -7,12 +7,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from newtonnet import training
 from newtonnet.datasets import Split
-from newtonnet.experiments import Setting
 from newtonnet.graphs import Graph
-from newtonnet.precomputed import Batching, Done, precompute, train_precomputed
-from newtonnet.precomputed.distributed import train_on_ray
-from newtonnet.precomputed.run import make_filter
-from newtonnet.training import Record
+from newtonnet.out_of_core import Batching, Done, precompute, train_precomputed
+from newtonnet.out_of_core.distributed import train_on_ray
+from newtonnet.out_of_core.run import make_filter
+from newtonnet.training import Record, Setting
 
 from .app import talk
 from .places import Place

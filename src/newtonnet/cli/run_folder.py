@@ -8,9 +8,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from newtonnet.datasets import Columns, Encoding
 from newtonnet.estimator import NewtonNetClassifier
 from newtonnet.files import write_whole
+from newtonnet.tables.columns import Columns
+from newtonnet.tables.encoding import Encoding
 
 from .splits import check_writable
 

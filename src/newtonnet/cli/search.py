@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from newtonnet.experiments import SCORES, UNTOUCHED, first_settings
 from newtonnet.nn import ZOO, find_model
 from newtonnet.search import (
     SELECTIONS,
@@ -23,6 +22,8 @@ from newtonnet.search import (
     sweep_all,
     write_best,
 )
+from newtonnet.search.published import SCORES
+from newtonnet.search.settings import UNTOUCHED, first_settings
 
 from .amounts import seconds
 from .app import app, print_json, talk

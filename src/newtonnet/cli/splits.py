@@ -10,10 +10,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from newtonnet import training
 from newtonnet.datasets import Split
-from newtonnet.experiments import Setting
 from newtonnet.graphs import Graph
 from newtonnet.nn import build
-from newtonnet.training import Record, fit
+from newtonnet.training import Record, Setting, fit
 
 from .app import talk
 

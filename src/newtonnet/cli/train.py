@@ -7,11 +7,12 @@ from typing import Annotated
 import typer
 
 from newtonnet.datasets import PAPER_SEED, load_dataset, load_splits, make_splits
-from newtonnet.experiments import SCORES, Setting, find_setting, override
 from newtonnet.files import write_whole
 from newtonnet.graphs import homophily
 from newtonnet.nn import ZOO
-from newtonnet.training import Record
+from newtonnet.search.published import SCORES
+from newtonnet.search.settings import find_setting
+from newtonnet.training import Record, Setting, override
 
 from .amounts import memory
 from .app import app, print_json, talk

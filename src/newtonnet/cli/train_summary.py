@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from newtonnet.experiments import Setting
 from newtonnet.report import draw_response
-from newtonnet.training import Record, Summary, summarise
+from newtonnet.training import Record, Setting, Summary, summarise
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from newtonnet.graphs import Graph
-from newtonnet.precomputed.outcome import MODEL as FILTER_FIRST
+from newtonnet.out_of_core.outcome import MODEL as FILTER_FIRST
 
 from .filter_first import Store, each_filtered_probability
 from .members import Member, each_probability, together

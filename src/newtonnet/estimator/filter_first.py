@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
-from newtonnet.precomputed import as_large, precompute, predict_precomputed, train_precomputed
-from newtonnet.precomputed.outcome import MODEL
-from newtonnet.precomputed.propagate_blocks import is_free_for
-from newtonnet.precomputed.run import make_filter
+from newtonnet.out_of_core import as_large, precompute, predict_precomputed, train_precomputed
+from newtonnet.out_of_core.outcome import MODEL
+from newtonnet.out_of_core.propagate_blocks import is_free_for
+from newtonnet.out_of_core.run import make_filter
 from newtonnet.training import Config, Progress, Setting
 
 from .candidates import Candidate

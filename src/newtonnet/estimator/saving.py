@@ -17,7 +17,7 @@ from torch import Tensor
 
 from newtonnet.files import whole_file
 from newtonnet.nn import find_model
-from newtonnet.precomputed.outcome import MODEL as FILTER_FIRST
+from newtonnet.out_of_core.outcome import MODEL as FILTER_FIRST
 from newtonnet.training import Record
 
 from .ensemble import Ensemble

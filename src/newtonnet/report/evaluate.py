@@ -8,8 +8,8 @@ from scipy.stats import binomtest
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
 from newtonnet.estimator import CrossValidation
-from newtonnet.experiments.statistics import estimate
 from newtonnet.graphs import Graph
+from newtonnet.training.statistics import estimate
 
 from .findings import Evaluation, Scores
 from .quantities import has_width

@@ -8,16 +8,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from newtonnet.estimator import CrossValidation, NewtonNetClassifier
-from newtonnet.graphs import (
-    Graph,
-    components,
-    energy_density,
-    homophily,
-    isolated_nodes,
-    known_edges,
-    spectral_density,
-)
-from newtonnet.precomputed.outcome import MODEL as PRECOMPUTED
+from newtonnet.graphs import Graph, components, energy_density, homophily, isolated_nodes, known_edges, spectral_density
+from newtonnet.out_of_core.outcome import MODEL as PRECOMPUTED
 from newtonnet.training import Config
 
 from .cautions import cautions

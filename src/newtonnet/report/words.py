@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from newtonnet.experiments.statistics import compare
+from newtonnet.training.statistics import compare
 
 from .filter_shape import FilterShape, Kind, filter_shape
 from .findings import Agreement, Evaluation, Findings, Scores

@@ -1,0 +1,170 @@
+"""Curves as drawings for papers: matplotlib figures, written as PNG and SVG without a display."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from newtonnet.files import whole_file
+from newtonnet.graphs import BANDS
+from newtonnet_paper.exhibit import Curves, Figure, Series
+
+if TYPE_CHECKING:  # importing matplotlib takes half a second, which only drawing should cost
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+COLOURS = {
+    "main": "#0f172a",
+    "second": "#db2777",
+    "quiet": "#94a3b8",
+    "low": "#2563eb",
+    "middle": "#d97706",
+    "high": "#059669",
+}
+SHADES = ("#eff6ff", "#fffbeb", "#ecfdf5")
+PER_ROW = 3
+LOOK: dict[Any, Any] = {
+    "font.family": "sans-serif",
+    "font.size": 9.5,
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "axes.edgecolor": "#475569",
+    "axes.labelcolor": "#334155",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e2e8f0",
+    "grid.linewidth": 0.7,
+    "xtick.color": "#475569",
+    "ytick.color": "#475569",
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "svg.hashsalt": "newtonnet",
+    "svg.fonttype": "path",
+}
+
+
+def save_figure(figure: Figure, stem: Path) -> list[Path]:
+    """Draw a figure and write ``stem.png`` and ``stem.svg``, each whole; equal figures give equal files.
+
+    Returns:
+        The two paths.
+    """
+    import matplotlib
+
+    paths = [stem.with_name(stem.name + ending) for ending in (".png", ".svg")]
+    with matplotlib.rc_context(LOOK):
+        drawing = draw(figure)
+        for path, stamp in zip(paths, ("Creation Time", "Date"), strict=True):
+            with whole_file(path) as temporary:
+                drawing.savefig(
+                    temporary,
+                    format=path.suffix[1:],
+                    dpi=160,
+                    metadata={stamp: None},
+                    bbox_inches="tight",
+                    pad_inches=0.08,
+                )
+    return paths
+
+
+def draw(figure: Figure) -> "Drawing":
+    """All panels of a figure, at most three to a row; panels of one quantity share its axis if they shall."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Drawing
+
+    count = len(figure.panels)
+    columns = min(count, PER_ROW)
+    rows = -(-count // columns)
+    width, height = (5.6, 3.7) if count == 1 else (4.5, 3.5)
+    drawing = Drawing(figsize=(width * columns, height * rows), layout="constrained")
+    FigureCanvasAgg(drawing)
+    first: dict[str, Axes] = {}
+    for i, panel in enumerate(figure.panels):
+        shared = None if figure.own_scales else first.get(panel.y_label)
+        axes = drawing.add_subplot(rows, columns, i + 1, sharey=shared)
+        first.setdefault(panel.y_label, axes)
+        _draw_panel(axes, panel)
+    return drawing
+
+
+def _draw_panel(axes: "Axes", panel: Curves) -> None:
+    if panel.bands:
+        _shade(axes)
+    for order, series in enumerate(panel.series):
+        _draw_series(axes, series, order)
+    for x, text in panel.upright:
+        axes.axvline(x, color=COLOURS["quiet"], linestyle=":", linewidth=1.2, zorder=1)
+        axes.annotate(
+            text,
+            (x, 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(3, -2),
+            textcoords="offset points",
+            va="top",
+            color="#64748b",
+            fontsize=8.5,
+        )
+    for arrow in panel.arrows:
+        if arrow.text:
+            axes.annotate(
+                arrow.text,
+                (arrow.x, 0.03),
+                xycoords=("data", "axes fraction"),
+                ha="center",
+                fontsize=8.5,
+                fontweight="bold",
+                color=COLOURS["high"] if arrow.text == "encouraged" else "#b91c1c",
+            )
+        else:
+            style = {"arrowstyle": "-|>", "color": COLOURS["second"], "linewidth": 1.3, "shrinkA": 0, "shrinkB": 0}
+            axes.annotate("", (arrow.x, arrow.end), (arrow.x, arrow.start), arrowprops=style, zorder=3)
+    if panel.logarithmic:
+        axes.set_yscale("log")
+    if any(arrow.text for arrow in panel.arrows):
+        bottom, top = axes.get_ylim()
+        axes.set_ylim(min(bottom, 0) - 0.06 * (top - bottom))  # room for the words below the curves
+    if panel.ticks:
+        axes.set_xticks([x for x, _ in panel.ticks], [text for _, text in panel.ticks])
+    elif all(float(x).is_integer() for series in panel.series for x in series.x):
+        axes.locator_params(axis="x", integer=True)
+    axes.set_title(panel.title, pad=20 if panel.bands else 8)
+    axes.set_xlabel(panel.x_label)
+    axes.set_ylabel(panel.y_label)
+    if any(series.name for series in panel.series):
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, columnspacing=1.4, handlelength=1.8)
+
+
+def _draw_series(axes: "Axes", series: Series, order: int) -> None:
+    colour = COLOURS[series.role]
+    label = series.name or "_nolegend_"
+    front = 2 + 0.01 * order
+    if series.spread:
+        low = [y - s for y, s in zip(series.y, series.spread, strict=True)]
+        high = [y + s for y, s in zip(series.y, series.spread, strict=True)]
+        axes.fill_between(series.x, low, high, color=colour, alpha=0.14, linewidth=0, zorder=front - 0.5)
+    if series.kind == "points":
+        axes.scatter(series.x, series.y, s=42, c=colour, edgecolors="white", linewidths=1.0, label=label, zorder=4)
+    elif series.kind == "dashed":
+        axes.plot(series.x, series.y, color=colour, linestyle=(0, (4, 2.5)), linewidth=1.3, label=label, zorder=front)
+    else:
+        # Few points were measured one by one; a step, which has an abscissa twice, was not.
+        marker = "o" if len(set(series.x)) == len(series.x) <= 40 else ""
+        axes.plot(
+            series.x, series.y, color=colour, linewidth=2, marker=marker, markersize=3.2, label=label, zorder=front
+        )
+
+
+def _shade(axes: "Axes") -> None:
+    """The three thirds of the spectrum behind the curves, each with its name above."""
+    edges = (0.0, *BANDS, 2.0)
+    for name, shade, left, right in zip(("low", "middle", "high"), SHADES, edges, edges[1:], strict=False):
+        axes.axvspan(left, right, color=shade, zorder=0, linewidth=0)
+        axes.annotate(
+            name,
+            ((left + right) / 2, 1.015),
+            xycoords=("data", "axes fraction"),
+            ha="center",
+            va="bottom",
+            color=COLOURS[name],
+            fontsize=9,
+        )
+    axes.set_xlim(-0.03, 2.03)

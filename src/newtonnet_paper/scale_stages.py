@@ -1,0 +1,125 @@
+"""The regime's stages one by one on a generated graph, each in a process of its own, with its time and peak memory."""
+
+import contextlib
+import multiprocessing
+import resource
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from newtonnet.datasets import Split
+from newtonnet.nn import Options
+from newtonnet.out_of_core.batches import Batching
+from newtonnet.out_of_core.generate import generate
+from newtonnet.out_of_core.large_graph import open_graph
+from newtonnet.out_of_core.propagate_blocks import precompute
+from newtonnet.out_of_core.run import train_precomputed
+from newtonnet.training import Config, Setting
+
+
+@dataclass(frozen=True)
+class Size:
+    """What is generated and trained."""
+
+    nodes: int
+    edges: int
+    features: int = 16
+    degree: int = 5
+    epochs: int = 5
+    batch: int = 65536
+    max_memory: int | None = None
+    threads: int | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage's figures.
+
+    Attributes:
+        name: ``generate``, ``precompute`` or ``train``.
+        seconds: wall time; None where it was done before.
+        megabytes: most resident memory (10^6 bytes), the interpreter with everything imported included.
+        base: resident memory before the stage began.
+        facts: what came out.
+    """
+
+    name: str
+    seconds: float | None
+    megabytes: float
+    base: float
+    facts: dict[str, Any]
+
+
+def run_stage(name: str, size: Size, folder: Path) -> Stage:
+    """One of the stages, in a fresh process."""
+    work = {"generate": _generate, "precompute": _precompute, "train": _train}[name]
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        return pool.submit(_measure, name, partial(work, size, folder)).result()
+
+
+def _measure(name: str, work: Callable[[], dict[str, Any] | None]) -> Stage:
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")  # the peak of the imports themselves is forgotten
+    base, begun = _resident("VmRSS"), time.monotonic()
+    facts = work()
+    seconds = time.monotonic() - begun
+    return Stage(name, None if facts is None else seconds, _resident("VmHWM") / 1e6, base / 1e6, facts or {})
+
+
+def _generate(size: Size, folder: Path) -> dict[str, Any] | None:
+    if (folder / "graph").exists():
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    graph = generate(folder / "graph", nodes=size.nodes, edges=size.edges, features=size.features, seed=size.seed)
+    return {"nodes": graph.nodes, "edges": graph.adjacency.edges, "checksum": graph.checksum}
+
+
+def _precompute(size: Size, folder: Path) -> dict[str, Any] | None:
+    graph = open_graph(folder / "graph")
+    store = precompute(graph, folder / "blocks", degree=size.degree, max_memory=size.max_memory, threads=size.threads)
+    return {"columns": store.width, "checksum": store.checksum}
+
+
+def _train(size: Size, folder: Path) -> dict[str, Any] | None:
+    graph = open_graph(folder / "graph")
+    order = np.random.default_rng([size.seed, 4]).permutation(graph.nodes)
+    train, validation = 6 * graph.nodes // 10, 2 * graph.nodes // 10
+    split = Split(order[:train], order[train : train + validation], order[train + validation :], protocol="random")
+    config = Config(max_epochs=size.epochs, weight_decay=0.0, gammas=(0.01, 0.01, 0.01), history_interval=1)
+    setting = Setting("scale", Options(degree=size.degree, dropout=0.2), config)
+    record = train_precomputed(
+        graph,
+        [split],
+        setting,
+        store=folder / "blocks",
+        batching=Batching(batch=size.batch),
+        max_memory=size.max_memory,
+        threads=size.threads,
+    )[0][0]
+    outcome = record.outcome
+    return {
+        "seconds_per_epoch": outcome.seconds / max(outcome.epochs, 1),
+        "epochs": outcome.epochs,
+        "losses": list(record.history["loss"]),
+        "test": outcome.test,
+        "homophily": outcome.homophily,
+        "values": list(outcome.values),
+    }
+
+
+def _resident(row: str) -> int:
+    """Bytes of resident memory, now (VmRSS) or at most (VmHWM); the most so far where the system tells no more."""
+    try:
+        rows = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+        return int(rows[row].split()[0]) * 1024
+    except (OSError, KeyError):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -1,0 +1,76 @@
+import json
+from dataclasses import fields
+from pathlib import Path
+
+from newtonnet.search import Study, best_path, read_study, read_trials, summarise_study
+from newtonnet_paper.claim import Claim
+from newtonnet_paper.claims import CLAIMS
+from newtonnet_paper.exhibit import Figure, Finding, Report, Table
+from newtonnet_paper.pages import results_page
+from newtonnet_paper.pages.results_page import Shown, fill_results, show_stored
+
+PROJECT = Path(__file__).parents[2]
+
+TABLE = Table("Numbers", ("name", "value"), (("a", 1.5),), ("A note.", "Another."))
+REPORT = Report(
+    (Finding("they grow", "yes", "yes", "holds"),), (TABLE,), (Figure("shape", "A caption.", ()),), headline=TABLE
+)
+
+
+def claim(name):
+    return Claim(name, "Squares grow.", "Section 9", units=lambda request: [], summarise=lambda lines: REPORT)
+
+
+def test_the_page_holds_every_claim_and_one_line_for_what_is_not_stored():
+    page = results_page([Shown(claim("squares"), REPORT), Shown(claim("cubes"), None)])
+    squares, cubes = page.split("## cubes")
+    assert "## In short\n\n| claim | statement | verdict |\n" in squares
+    assert "| [squares](#squares) | they grow | holds |" in squares
+    for part in (
+        "## squares",
+        "| they grow | yes | yes | holds |",
+        "| a | 1.5 |",
+        "A note.\n\nAnother.",
+        "figures/squares-shape.svg",
+    ):
+        assert part in squares
+    assert "Nothing is stored yet; `newtonnet reproduce cubes --profile paper` does it." in cubes
+    assert "`newtonnet reproduce all --no-run --out docs`" in page
+
+
+def test_the_pages_say_what_is_stored():
+    """If this fails: newtonnet reproduce all --no-run --out docs."""
+    shown = show_stored(CLAIMS.values(), PROJECT / "results")
+    assert results_page(shown) == (PROJECT / "docs/results.md").read_text(encoding="utf-8")
+    readme = (PROJECT / "README.md").read_text(encoding="utf-8")
+    assert fill_results(readme, shown) == readme
+
+
+def test_the_best_settings_are_those_of_the_stored_trials():
+    """If this fails: newtonnet search GRAPH --model MODEL --trials 1 writes a row again."""
+    results = PROJECT / "results"
+    table = json.loads(best_path(results).read_text(encoding="utf-8"))
+    assert len(table) >= 15
+    for dataset, rows in table.items():
+        for name, row in rows.items():
+            path = results / "search" / dataset / f"{name}.jsonl"
+            described = read_study(path)
+            study = Study(**{field.name: described[field.name] for field in fields(Study)})
+            assert {**summarise_study(study, read_trials(path)), "study": row["study"]} == row, (dataset, name)
+
+
+def test_a_claim_with_a_page_of_its_own_is_told_in_brief():
+    report = Report(REPORT.findings, REPORT.tables, page="squares")
+    page = results_page([Shown(claim("squares"), report)])
+    assert "they grow" in page
+    assert "Numbers" not in page
+    assert "[squares.md](squares.md)" in page
+
+
+def test_marked_places_are_filled_and_others_kept():
+    text = "x\n<!-- results squares -->\nold\n<!-- end -->\ny\n<!-- results cubes -->\nkept\n<!-- end -->\n"
+    new = fill_results(text, [Shown(claim("squares"), REPORT), Shown(claim("cubes"), None)])
+    assert "old" not in new
+    assert "<!-- results squares -->\n\n| name | value |" in new
+    assert new.endswith("y\n<!-- results cubes -->\nkept\n<!-- end -->\n")
+    assert fill_results(new, [Shown(claim("squares"), REPORT)]) == new

@@ -1,0 +1,119 @@
+"""One worker and two on a real Ray, with real processes that exchange their gradients."""
+
+import os
+import signal
+import threading
+import time
+import warnings
+from dataclasses import replace
+
+import psutil
+import pytest
+import torch
+
+from newtonnet.datasets import Split, make_splits
+from newtonnet.out_of_core import Batching, generate, open_graph, precompute, train_precomputed
+from newtonnet.out_of_core.distributed import train_on_ray
+from newtonnet.training import Setting
+
+
+@pytest.fixture(scope="module")
+def ray():
+    module = pytest.importorskip("ray")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        module.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+        yield module
+        module.shutdown()
+
+
+@pytest.mark.filterwarnings("ignore")  # Ray's own
+def test_two_workers_have_the_loss_curve_of_one(ray, tmp_path, heterophilous, setting):
+    splits = make_splits(heterophilous, count=1)
+    setting = replace(setting, config=replace(setting.config, max_epochs=3))
+    precompute(heterophilous, tmp_path / "s", degree=4)
+    batching = Batching(batch=101)
+    (one,), (alone,) = train_precomputed(heterophilous, splits, setting, store=tmp_path / "s", batching=batching)
+    handler = signal.getsignal(signal.SIGINT)
+    (two,), (shared,) = train_on_ray(heterophilous, splits, setting, store=tmp_path / "s", workers=2, batching=batching)
+    assert signal.getsignal(signal.SIGINT) is handler, "Ray Train keeps Ctrl-C to itself"
+    assert two.id == one.id
+    assert two.history["loss"] == pytest.approx(one.history["loss"], rel=1e-5)
+    assert alone.keys() == shared.keys()
+    assert all(torch.allclose(alone[name], shared[name], atol=1e-4) for name in alone)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_worker_that_fails_is_one_line(ray, tmp_path, setting):
+    generate(tmp_path / "g", nodes=100, edges=500)
+    graph = open_graph(tmp_path / "g")
+    precompute(graph, tmp_path / "s", degree=4)
+    split = Split(list(range(60)), list(range(60, 80)), list(range(80, 100)))
+    gone = replace(graph, folder=tmp_path / "elsewhere")
+    with pytest.raises(ChildProcessError, match=r"a worker failed: .*elsewhere holds no graph") as caught:
+        train_on_ray(gone, [split], setting, store=tmp_path / "s", workers=1)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_lost_worker_is_replaced_and_training_goes_on(ray, tmp_path, heterophilous, setting):
+    splits = make_splits(heterophilous, count=1)
+    setting = replace(setting, config=replace(setting.config, max_epochs=60, history_interval=10))
+    precompute(heterophilous, tmp_path / "s", degree=4)
+    batching, kept = Batching(batch=101), tmp_path / "kept"
+    (local,), _ = train_precomputed(heterophilous, splits, setting, store=tmp_path / "s", batching=batching)
+    killed = []
+
+    def kill_one():
+        while not list(kept.glob("*/checkpoint_*")):
+            time.sleep(0.05)
+        killed.append(next(p for p in psutil.process_iter(["name"]) if "RayTrainWorker" in p.info["name"]))
+        killed[0].kill()
+
+    thread = threading.Thread(target=kill_one, daemon=True)
+    thread.start()
+    (record,), _ = train_on_ray(
+        heterophilous,
+        splits,
+        setting,
+        store=tmp_path / "s",
+        workers=2,
+        batching=batching,
+        checkpoint=kept,
+        checkpoint_seconds=0.3,
+    )
+    thread.join()
+    assert killed
+    assert record.outcome.epochs == 60
+    assert record.history["loss"] == pytest.approx(local.history["loss"], rel=1e-4)
+    assert not list(kept.glob("*/*")), "what was kept is removed at the end"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_ctrl_c_is_an_interrupt_and_not_a_quiet_exit(ray, tmp_path, heterophilous, setting):
+    splits, kept = make_splits(heterophilous, count=1), tmp_path / "kept"
+    setting = replace(setting, config=replace(setting.config, max_epochs=100_000, history_interval=0))
+    precompute(heterophilous, tmp_path / "s", degree=4)
+    handler = signal.getsignal(signal.SIGINT)
+
+    def strike():
+        while not list(kept.glob("*/checkpoint_*")):
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=strike, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        train_on_ray(
+            heterophilous, splits, setting, store=tmp_path / "s", workers=1, checkpoint=kept, checkpoint_seconds=0.3
+        )
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_blocks_that_are_unfinished_or_of_another_degree_are_refused(tmp_path, heterophilous, setting):
+    splits = make_splits(heterophilous, count=1)
+    precompute(heterophilous, tmp_path / "s", degree=4)
+    deeper = Setting("test", replace(setting.options, degree=5), setting.config)
+    with pytest.raises(ValueError, match="degree 4 there, 5 here"):
+        train_on_ray(heterophilous, splits, deeper, store=tmp_path / "s", workers=1)
+    with pytest.raises(ValueError, match="at least 1 worker"):
+        train_on_ray(heterophilous, splits, setting, store=tmp_path / "s", workers=0)

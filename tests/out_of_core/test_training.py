@@ -1,0 +1,311 @@
+"""Training in mini-batches: it learns, the penalty pulls, results do not depend on who computes what."""
+
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from newtonnet.datasets import Split, csbm, make_splits
+from newtonnet.nn import build
+from newtonnet.out_of_core import (
+    Batching,
+    FilterFirst,
+    LargeGraph,
+    Worker,
+    as_large,
+    precompute,
+    predict_precomputed,
+    train_precomputed,
+)
+from newtonnet.out_of_core.batches import Rows, epoch_batches, sample_edges
+from newtonnet.out_of_core.run import make_filter, train_splits
+from newtonnet.out_of_core.training import train
+from newtonnet.polynomials import newton_filter
+from newtonnet.polynomials.points import equispaced
+from newtonnet.training import Record, Setting, fit, predicted_homophily, summarise
+
+
+def changed(setting, options=None, **config):
+    return Setting("test", replace(setting.options, **(options or {})), replace(setting.config, **config))
+
+
+@pytest.fixture
+def splits(heterophilous):
+    return make_splits(heterophilous, count=1)
+
+
+def test_training_learns_what_the_features_alone_do_not_say(tmp_path, heterophilous, setting):
+    splits = make_splits(heterophilous, count=2)
+    longer = changed(setting, max_epochs=60, filter_learning_rate=0.1)
+    records, states = train_precomputed(
+        heterophilous, splits, longer, store=tmp_path / "s", batching=Batching(batch=100)
+    )
+    configs = [replace(longer.config, seed=i, gammas=(0, 0, 0)) for i in range(2)]
+    mlp = fit(build("mlp", heterophilous, seeds=[0, 1]), heterophilous, splits, configs)
+    ours, theirs = summarise(records), summarise(mlp)
+    assert ours.mean > theirs.mean + 0.1
+    assert ours.mean > 0.85
+    assert ours.homophily == pytest.approx(0.05, abs=0.1)
+    low, high = np.mean(ours.values[:2]), np.mean(ours.values[-2:])
+    assert high > low
+    assert len(states) == 2
+
+
+def test_records_say_what_was_trained_and_come_back_from_json(tmp_path, heterophilous, splits, setting):
+    (record,), _ = train_precomputed(heterophilous, splits, setting, store=tmp_path / "s")
+    assert record.model == "newtonnet-precomputed"
+    assert record.options["regime"] == "precomputed"
+    assert "propagation_dropout" not in record.options
+    assert record.history["epoch"] == list(range(1, 13))
+    assert record.history["validation"][record.outcome.best_epoch - 1] == pytest.approx(record.outcome.validation)
+    assert Record.from_json(record.to_json()).outcome == record.outcome
+
+
+def test_probabilities_of_the_best_state_give_the_recorded_score(tmp_path, heterophilous, splits, setting):
+    (record,), (state,) = train_precomputed(heterophilous, splits, setting, store=tmp_path / "s")
+    chances = predict_precomputed(state, setting, store=tmp_path / "s", batch=77)
+    assert chances.shape == (1000, 2)
+    assert np.allclose(chances.sum(axis=1), 1)
+    test = splits[0].test
+    assert (chances.argmax(axis=1) == heterophilous.labels)[test].mean() == pytest.approx(record.outcome.test)
+    some = np.array([3, 500, 999])
+    assert np.allclose(predict_precomputed(state, setting, store=tmp_path / "s", nodes=some), chances[some], atol=1e-6)
+
+
+def test_the_same_seed_gives_the_same_run_and_another_does_not(tmp_path, heterophilous, splits, setting):
+    batching = Batching(batch=64)
+    first, again, other = (
+        train_precomputed(heterophilous, splits, one, store=tmp_path / "s", batching=batching)
+        for one in (setting, setting, changed(setting, seed=1))
+    )
+    assert all(torch.equal(a, b) for a, b in zip(first[1][0].values(), again[1][0].values(), strict=True))
+    assert first[0][0].id == again[0][0].id != other[0][0].id
+    assert not torch.equal(first[1][0]["weight1"], other[1][0]["weight1"])
+
+
+def by_hand(graph, split, setting, laplacian):
+    """The same training written out with dense matrices in float64: losses, homophilies and the last values."""
+    options, config = setting.options, setting.config
+    filter = newton_filter(equispaced(options.degree))
+    start = FilterFirst(filter, features=20, classes=2, seed=0, hidden=options.hidden, dtype=torch.float64)
+    single = (start.filter_values[:, 0], start.weight1[:, 0], start.bias1[0], start.weight2[0], start.bias2[0])
+    t, w1, b1, w2, b2 = (parameter.detach().clone().requires_grad_() for parameter in single)
+    shifted = torch.from_numpy(laplacian) - torch.eye(graph.nodes)
+    powers = [torch.tensor(graph.features).double()]
+    powers.append(shifted @ powers[0])
+    for _ in range(2, options.degree + 1):
+        powers.append(2 * shifted @ powers[-1] - powers[-2])
+    labels, train = torch.tensor(graph.labels), torch.from_numpy(split.train)
+    adam = torch.optim.Adam([t, w1, b1, w2, b2], lr=config.learning_rate, weight_decay=config.weight_decay)
+    h, losses, homophilies = 0.5, [], []
+    pairs = torch.from_numpy(graph.pairs.astype(np.int64))
+
+    def logits():
+        c = filter.coefficients({"values": t})
+        mixed = sum(c[k] * power for k, power in enumerate(powers))
+        return torch.relu(mixed @ w1 + b1) @ w2 + b2
+
+    for _ in range(config.max_epochs):
+        adam.zero_grad()
+        low, mid, high = (torch.relu(t)[band].square().sum() for band in (slice(0, 2), slice(2, 3), slice(3, 5)))
+        g1, g2, g3 = config.gammas
+        penalty = g1 * (0.5 - h) * low + g2 * abs(h - 0.5) * mid + g3 * (h - 0.5) * high
+        loss = torch.nn.functional.cross_entropy(logits()[train], labels[train]) + penalty
+        loss.backward()
+        adam.step()
+        classes = logits().argmax(dim=1)
+        classes[train] = labels[train]
+        h = float((classes[pairs[0]] == classes[pairs[1]]).double().mean())
+        losses.append(loss.item())
+        homophilies.append(h)
+    return losses, homophilies, t.detach()
+
+
+def last_values(graph, split, setting, folder, batching=None):
+    """The filter's values after the last epoch, whichever was the best."""
+    large, config = as_large(graph), setting.config
+    filter = make_filter(setting, large)
+    store = precompute(large, folder, degree=filter.degree)
+    hidden, dropout = setting.options.hidden, setting.options.dropout
+    model = FilterFirst(filter, features=20, classes=2, seed=config.seed, hidden=hidden, dropout=dropout)
+    seen = []
+    trained = train(
+        model,
+        large,
+        Rows(store, filter.degree),
+        split,
+        config,
+        batching=batching or Batching(),
+        progress=lambda _: seen.append(model.filter_values.detach().clone()),
+    )
+    return seen[-1][:, 0], trained
+
+
+def test_one_batch_of_all_nodes_trains_as_written_out_by_hand(
+    tmp_path, heterophilous, splits, dense_laplacian, setting
+):
+    exact = changed(setting, {"dropout": 0.0}, max_epochs=8, gammas=(0.3, 0.2, 0.1))
+    losses, homophilies, values = by_hand(heterophilous, splits[0], exact, dense_laplacian(heterophilous))
+    ours, trained = last_values(heterophilous, splits[0], exact, tmp_path / "s")
+    assert trained.losses == pytest.approx(losses, rel=1e-4)
+    assert [row[3] for row in trained.curve] == pytest.approx(homophilies, abs=2e-3)
+    assert ours.tolist() == pytest.approx(values.tolist(), abs=1e-3)
+
+
+@pytest.mark.parametrize("variant", ["paper", "code"])
+@pytest.mark.parametrize(
+    ("homophily", "favoured", "other"), [(0.05, slice(3, 5), slice(0, 2)), (0.95, slice(0, 2), slice(3, 5))]
+)
+def test_the_penalty_favours_the_band_of_the_homophily(tmp_path, setting, variant, homophily, favoured, other):
+    graph = csbm(homophily, nodes=600, features=20, degree=10, mu=60.0, seed=1)
+    split = make_splits(graph, count=1)[0]
+    base = changed(setting, variant=variant, homophily_interval=1, filter_learning_rate=0.05, max_epochs=5)
+    without, _ = last_values(graph, split, changed(base, gammas=(0, 0, 0)), tmp_path / "s", Batching(batch=50))
+    pulled, _ = last_values(graph, split, changed(base, gammas=(5.0, 5.0, 5.0)), tmp_path / "s", Batching(batch=50))
+    assert float(pulled[favoured].mean()) > float(without[favoured].mean()) + 0.3
+    assert float(pulled[other].abs().max()) < float(without[other].abs().max())
+
+
+def test_the_ceiling_holds(tmp_path, heterophilous, splits, setting):
+    bounded = changed(setting, gammas=(50.0, 50.0, 50.0), filter_learning_rate=0.5, ceiling=1.25)
+    (record,), _ = train_precomputed(heterophilous, splits, bounded, store=tmp_path / "s")
+    assert record.outcome.largest_value == 1.25
+
+
+def test_a_loss_that_is_no_number_fails_honestly(tmp_path, heterophilous, splits, setting):
+    wild = changed(setting, learning_rate=1e38, max_epochs=30)
+    (record,), _ = train_precomputed(heterophilous, splits, wild, store=tmp_path / "s")
+    assert record.outcome.status == "failed"
+    assert "not a number at epoch" in record.outcome.reason
+    assert record.outcome.epochs < 30
+
+
+def test_patience_and_stop_end_a_training(tmp_path, heterophilous, setting):
+    splits = make_splits(heterophilous, count=2)
+    still = changed(setting, learning_rate=1e-9, filter_learning_rate=1e-9, max_epochs=30, patience=3, gammas=(0, 0, 0))
+    records, _ = train_precomputed(heterophilous, splits[:1], still, store=tmp_path / "s")
+    assert records[0].outcome.epochs == 4
+    seen = []
+    records, _ = train_precomputed(
+        heterophilous, splits, setting, store=tmp_path / "s", progress=seen.append, stop=lambda: len(seen) >= 2
+    )
+    assert [record.outcome.epochs for record in records] == [2, 0]
+    assert [record.outcome.status for record in records] == ["done", "failed"]
+    assert records[1].outcome.reason == "it was stopped before it began"
+
+
+def test_roc_auc_is_counted_over_all_batches(tmp_path, heterophilous, splits, setting):
+    records, states = train_precomputed(heterophilous, splits, changed(setting, metric="roc_auc"), store=tmp_path / "s")
+    chances = predict_precomputed(states[0], setting, store=tmp_path / "s")[splits[0].test, 1]
+    positive = heterophilous.labels[splits[0].test] == 1
+    wins = (chances[positive][:, None] > chances[~positive]).mean()
+    assert records[0].outcome.test == pytest.approx(wins, abs=1e-3)
+
+
+class Meeting:
+    """Threads that stand for workers: each waits for the others' numbers."""
+
+    def __init__(self, size):
+        self.size, self.barrier, self.numbers = size, threading.Barrier(size), [None] * size
+
+    def worker(self, rank):
+        def add(numbers):
+            self.numbers[rank] = numbers.double().clone()
+            self.barrier.wait()
+            total = sum(self.numbers)
+            self.barrier.wait()
+            numbers.copy_(total)
+
+        return Worker(rank, self.size, add)
+
+
+@pytest.mark.parametrize(("metric", "batch"), [("accuracy", 101), ("roc_auc", 101), ("accuracy", 599)])
+def test_workers_that_share_every_batch_get_the_result_of_one(tmp_path, heterophilous, splits, setting, metric, batch):
+    graph, setting = as_large(heterophilous), changed(setting, metric=metric)
+    store = precompute(graph, tmp_path / "s", degree=4)
+    filter = make_filter(setting, graph)
+    results = {}
+
+    def work(worker):
+        batching = Batching(batch=batch)
+        (record,), (state,) = train_splits(
+            graph, store, splits, setting, filter=filter, batching=batching, worker=worker
+        )
+        results[worker.size, worker.rank] = record, state
+
+    work(Worker())
+    meeting = Meeting(3)
+    threads = [threading.Thread(target=work, args=[meeting.worker(rank)]) for rank in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    alone, state = results[1, 0]
+    for rank in range(3):
+        record, own = results[3, rank]
+        assert record.history["loss"] == pytest.approx(alone.history["loss"], rel=1e-5)
+        assert record.history["homophily"] == pytest.approx(alone.history["homophily"], abs=0.01)
+        assert record.outcome.test == pytest.approx(alone.outcome.test, abs=0.01)
+        assert all(torch.allclose(own[name], state[name], atol=1e-4) for name in state)
+
+
+@pytest.mark.parametrize("run", [1, 4, 64])
+def test_batches_hold_every_node_once_in_an_order_of_seed_and_epoch(run, rng):
+    nodes = rng.permutation(1000)[:333]
+    batching = Batching(batch=50, run=run)
+    first, again, later = (list(epoch_batches(nodes, batching, seed=3, epoch=e)) for e in (1, 1, 2))
+    assert [len(batch) for batch in first] == [50] * 6 + [33]
+    assert np.array_equal(np.sort(np.concatenate(first)), np.sort(nodes))
+    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not np.array_equal(first[0], later[0])
+    # The input's order does not matter, only which nodes train.
+    assert np.array_equal(next(epoch_batches(np.sort(nodes), batching, seed=3, epoch=1)), first[0])
+
+
+def test_a_sample_of_edges_estimates_the_homophily_of_all(heterophilous):
+    graph = as_large(heterophilous)
+    labels = torch.from_numpy(heterophilous.labels)[:, None]
+    truth = float(predicted_homophily(torch.from_numpy(heterophilous.pairs.copy()).long(), labels)[0])
+    nobody = np.array([], dtype=np.int64)
+    all_of_them = sample_edges(graph.adjacency, nobody, count=10**6, seed=0)
+    assert float(predicted_homophily(all_of_them.pairs, labels[all_of_them.nodes])[0]) == truth
+    estimates = []
+    for seed in range(20):
+        some = sample_edges(graph.adjacency, nobody, count=1000, seed=seed)
+        estimates.append(float(predicted_homophily(some.pairs, labels[some.nodes])[0]))
+    assert np.mean(estimates) == pytest.approx(truth, abs=0.01)
+    assert np.std(estimates) > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"per_channel": True}, "per_channel"), ({"branch": 8}, "branch"), ({"points": "density"}, "in memory")],
+)
+def test_options_without_a_meaning_here_are_refused(tmp_path, heterophilous, splits, setting, options, message):
+    large: LargeGraph = as_large(heterophilous)
+    with pytest.raises(ValueError, match=message):
+        train_precomputed(large, splits, changed(setting, options), store=tmp_path / "s")
+    assert not (tmp_path / "s").exists()
+
+
+@pytest.mark.parametrize(
+    ("split", "message"),
+    [
+        (Split([0, 1000], [2], [3]), "names node 1000"),
+        (Split([0, 999], [5], [3]), "node 5, whose label is unknown"),
+        (Split([0, 1], [2], [3]), "one class only"),
+    ],
+)
+def test_splits_that_do_not_fit_are_refused(tmp_path, heterophilous, setting, split, message):
+    labels = heterophilous.labels.copy()
+    labels[5] = -1
+    with pytest.raises(ValueError, match=message):
+        train_precomputed(replace(heterophilous, labels=labels), [split], setting, store=tmp_path / "s")
+
+
+@pytest.mark.parametrize("wrong", [{"batch": 0}, {"run": 0}, {"homophily_edges": 0}, {"batch": 1.5}])
+def test_batching_refuses_what_is_no_amount(wrong):
+    with pytest.raises(ValueError, match="whole number"):
+        Batching(**wrong)
