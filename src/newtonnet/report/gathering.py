@@ -174,8 +174,7 @@ def _spectrum(graph: Graph, filled: NDArray[np.int64]) -> Spectrum | None:
     """The spectrum, and the energy of the centred one-hot labels in it; None for a directed graph."""
     if graph.directed:
         return None
-    one_hot = np.zeros((graph.nodes, graph.classes), dtype=np.float32)
-    one_hot[np.arange(graph.nodes), filled] = 1.0
+    one_hot = np.eye(graph.classes, dtype=np.float32)[filled]
     density = spectral_density(graph)
     energy = energy_density(graph, one_hot - one_hot.mean(axis=0))
     return Spectrum(
@@ -267,8 +266,8 @@ def evaluate(
     correct, true, predicted = confusion.diagonal(), confusion.sum(axis=1), confusion.sum(axis=0)
     bins = calibration(shares, truth)
     return Evaluation(
-        ours=scores(graph, model, ours, metric=metric),
-        others=[scores(graph, name, other, metric=metric) for name, other in others.items()],
+        ours=_scores(graph, model, ours, metric),
+        others=[_scores(graph, name, other, metric) for name, other in others.items()],
         majority=float(true.max() / len(truth)),
         confusion=confusion.tolist(),
         precision=_ratios(correct, predicted),
@@ -283,17 +282,11 @@ def _ratios(above: NDArray[np.int64], below: NDArray[np.int64]) -> list[float | 
     return [float(a / b) if b else None for a, b in zip(above, below, strict=True)]
 
 
-def scores(graph: Graph, model: str, found: CrossValidation, *, metric: str = "accuracy") -> SplitScores:
+def _scores(graph: Graph, model: str, found: CrossValidation, metric: str) -> SplitScores:
     """Mean and 95% interval over splits, corrected for training nodes that the splits share, within 0 and 1.
 
     The interval of an accuracy is never narrower than Wilson's for the number of nodes held out: stratified folds vary
     less than new nodes would, and one fold, or folds with equal scores, show no variation at all.
-
-    Args:
-        graph: the graph with its labels.
-        model: name of the model.
-        found: its cross-validation.
-        metric: metric of the scores.
     """
     held = float(np.mean([len(test) for test in found.test]))
     ratio = held / max(len(graph.labelled) - held, 1)
