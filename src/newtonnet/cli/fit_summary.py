@@ -8,7 +8,7 @@ from typing import Any
 from newtonnet.estimator import NewtonNetClassifier
 from newtonnet.report import (
     Findings,
-    SplitScores,
+    ModelScores,
     comparisons,
     draw_response,
     duration,
@@ -70,7 +70,7 @@ def outcome_of(findings: Findings, classifier: NewtonNetClassifier, *, stopped: 
     }
 
 
-def _scores(scores: SplitScores) -> dict[str, Any]:
+def _scores(scores: ModelScores) -> dict[str, Any]:
     interval = list(scores.interval) if all(map(is_known, scores.interval)) else None
     return {"mean": scores.mean, "interval": interval, "splits": list(scores.splits), "seconds": scores.seconds}
 

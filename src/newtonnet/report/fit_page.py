@@ -10,7 +10,7 @@ from newtonnet.polynomials import chebyshev_points
 
 from . import figures
 from .filter_shape import FilterShape, filter_shape
-from .findings import Evaluation, Findings, Response, Spectrum
+from .findings import Findings, HeldOutResults, Response, Spectrum
 from .markup import document, facts, fill, paragraphs, plot, script_data, table
 from .words import (
     DASH,
@@ -216,7 +216,7 @@ def _evaluation(findings: Findings) -> str:
     )
 
 
-def _comparison(evaluation: Evaluation, metric: str) -> str:
+def _comparison(evaluation: HeldOutResults, metric: str) -> str:
     models = (evaluation.ours, *evaluation.others)
     name = metric_name(metric)
     means = "; ".join(f"{scores.model} {percent(scores.mean)}" for scores in models)
@@ -235,13 +235,13 @@ def _comparison(evaluation: Evaluation, metric: str) -> str:
     return picture + numbers
 
 
-def _classes(evaluation: Evaluation, names: Sequence[str], counts: Sequence[int]) -> str:
+def _classes(evaluation: HeldOutResults, names: Sequence[str], counts: Sequence[int]) -> str:
     columns = zip(names, counts, evaluation.precision, evaluation.recall, evaluation.f1, strict=True)
     rows = [(name, f"{count:,}", *map(percent, scores)) for name, count, *scores in columns]
     return table(("class", "nodes", "precision", "recall", "F1"), rows, caption="Held-out scores of each class")
 
 
-def _confusion(evaluation: Evaluation, names: Sequence[str]) -> str:
+def _confusion(evaluation: HeldOutResults, names: Sequence[str]) -> str:
     """The confusion matrix, with its numbers or, for many classes, the most common errors."""
     cells = [
         (cell, i, j) for i, row in enumerate(evaluation.confusion) for j, cell in enumerate(row) if cell and i != j
@@ -279,7 +279,7 @@ def _worst(errors: Sequence[tuple[int, int, int]], names: Sequence[str]) -> str:
     return f"Most common errors: {', '.join(same[:NAMED_ERRORS])}{more} ({plural(most, 'node')} each)."
 
 
-def _calibration(evaluation: Evaluation) -> str:
+def _calibration(evaluation: HeldOutResults) -> str:
     bins, error = evaluation.bins, evaluation.calibration_error
     if not bins:
         return paragraphs("The probabilities were not recorded.")

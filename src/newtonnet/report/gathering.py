@@ -26,13 +26,13 @@ from .findings import (
     NAN,
     Data,
     EnsembleMember,
-    Evaluation,
     Findings,
     GraphHomophily,
+    HeldOutResults,
     History,
+    ModelScores,
     Response,
     Spectrum,
-    SplitScores,
 )
 from .words import DEEP, has_width, is_known, percent
 
@@ -249,7 +249,7 @@ def _finite(number: float | None) -> float | None:
 
 def evaluate(
     graph: Graph, model: str, ours: CrossValidation, others: Mapping[str, CrossValidation], *, metric: str = "accuracy"
-) -> Evaluation:
+) -> HeldOutResults:
     """Evaluate a model on the nodes held out in its cross-validation.
 
     Args:
@@ -265,7 +265,7 @@ def evaluate(
     np.add.at(confusion, (truth, shares.argmax(axis=1)), 1)
     correct, true, predicted = confusion.diagonal(), confusion.sum(axis=1), confusion.sum(axis=0)
     bins = calibration(shares, truth)
-    return Evaluation(
+    return HeldOutResults(
         ours=_scores(graph, model, ours, metric),
         others=[_scores(graph, name, other, metric) for name, other in others.items()],
         majority=float(true.max() / len(truth)),
@@ -282,7 +282,7 @@ def _ratios(above: NDArray[np.int64], below: NDArray[np.int64]) -> list[float | 
     return [float(a / b) if b else None for a, b in zip(above, below, strict=True)]
 
 
-def _scores(graph: Graph, model: str, found: CrossValidation, metric: str) -> SplitScores:
+def _scores(graph: Graph, model: str, found: CrossValidation, metric: str) -> ModelScores:
     """Mean and 95% interval over splits, corrected for training nodes that the splits share, within 0 and 1.
 
     The interval of an accuracy is never narrower than Wilson's for the number of nodes held out: stratified folds vary
@@ -297,7 +297,7 @@ def _scores(graph: Graph, model: str, found: CrossValidation, metric: str) -> Sp
     within = (NAN, NAN)
     if known:
         within = (max(min(low for low, _ in known), 0.0), min(max(high for _, high in known), 1.0))
-    return SplitScores(model, found.scores.tolist(), found.mean, within, float(found.seconds.sum()), ratio)
+    return ModelScores(model, found.scores.tolist(), found.mean, within, float(found.seconds.sum()), ratio)
 
 
 def _wilson(graph: Graph, found: CrossValidation) -> tuple[float, float]:
