@@ -10,7 +10,7 @@ from newtonnet.polynomials import chebyshev_points
 
 from . import figures
 from .filter_shape import FilterShape, filter_shape
-from .findings import Findings, HeldOutResults, Response, Spectrum
+from .findings import Findings, GraphHomophily, HeldOutResults, History, Response, Spectrum
 from .markup import document, facts, fill, paragraphs, plot, script_data, table
 from .words import (
     DASH,
@@ -62,7 +62,7 @@ def render_findings(findings: Findings) -> str:
         filter_title="The graph's spectrum" if spectrum_alone else "The learned filter",
         filter=_filter(findings, shape),
         playground=_playground(findings, shape),
-        training=_training(findings),
+        training=training_section(findings.history, findings.homophily, metric=findings.metric),
         evaluation=_evaluation(findings),
         data=_data(findings),
         settings=_settings(findings),
@@ -176,29 +176,39 @@ def _known(number: float, default: float = 0.0) -> float:
     return number if is_known(number) else default
 
 
-def _training(findings: Findings) -> str:
-    history = [one for one in findings.history if one.epochs]
+def training_section(
+    history: Sequence[History], homophily: GraphHomophily, *, metric: str, name: str = "training"
+) -> str:
+    """The training curves of all splits.
+
+    Args:
+        history: curves of each split.
+        homophily: of the graph.
+        metric: metric of the scores.
+        name: prefix of the figures' names, unique on the page.
+    """
+    history = [one for one in history if one.epochs]
     if not history:
         return paragraphs("The training curves were not recorded.")
-    name = capitalised(metric_name(findings.metric))
+    score = capitalised(metric_name(metric))
     best = sorted(one.best_epoch for one in history)
     scores = plot(
-        "training-plot",
-        figures.training_figure(history, findings.metric),
-        alternative=f"{name} over epochs; the best epochs lie between {best[0]} and {best[-1]}.",
-        caption=f"{name} on training and validation nodes. The model of the best epoch is kept.",
+        f"{name}-plot",
+        figures.training_figure(history, metric),
+        alternative=f"{score} over epochs; the best epochs lie between {best[0]} and {best[-1]}.",
+        caption=f"{score} on training and validation nodes. The model of the best epoch is kept.",
     )
     ends = [value for one in history for value in one.homophily[-1:] if is_known(value)]
     if not ends:
         return scores + paragraphs("This model does not learn a homophily.", css_class="quiet")
-    known = f"Known labels: {percent(findings.homophily.measured)}; chance: {percent(findings.homophily.chance)}."
-    homophily = plot(
-        "homophily-plot",
-        figures.homophily_figure(history, findings.homophily),
+    known = f"Known labels: {percent(homophily.measured)}; chance: {percent(homophily.chance)}."
+    learned = plot(
+        f"{name}-homophily-plot",
+        figures.homophily_figure(history, homophily),
         alternative=f"Learned homophily over epochs, {percent(min(ends))} to {percent(max(ends))} at the end. {known}",
         caption="Homophily of the predicted classes; training nodes keep their labels.",
     )
-    return f'<div class="pair">{homophily}{scores}</div>'
+    return f'<div class="pair">{learned}{scores}</div>'
 
 
 def _evaluation(findings: Findings) -> str:

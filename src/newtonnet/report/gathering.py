@@ -19,7 +19,7 @@ from newtonnet.graphs import (
     known_edges,
     spectral_density,
 )
-from newtonnet.out_of_core.outcome import MODEL as OUT_OF_CORE
+from newtonnet.out_of_core.outcome import MODEL as OUT_OF_CORE_MODEL
 from newtonnet.training import Config, Record, estimate
 
 from .findings import (
@@ -97,7 +97,8 @@ def gather(
     fits = max_memory is None or needed <= max_memory
     found = [*warnings]
     if not fits:
-        found.append(f"The graph's spectrum was not estimated: it needs {needed / 1e6:,.0f} MB of memory.")
+        need = f"it needs about {needed / 1e6:,.0f} MB of memory, more than the run was allowed"
+        found.append(f"The graph's spectrum was not estimated: {need}.")
     if graph.edges:
         found += _filter_warnings(classifier)
     filled = np.where(graph.labels >= 0, graph.labels, probabilities.argmax(axis=1))
@@ -209,7 +210,7 @@ def _response(classifier: NewtonNetClassifier, graph: Graph, filled: NDArray[np.
 def _shown_model(classifier: NewtonNetClassifier) -> str:
     """The model whose filter is shown, by the name it has in the settings."""
     model = classifier.records_[0].model
-    return "newtonnet" if model == OUT_OF_CORE else model
+    return "newtonnet" if model == OUT_OF_CORE_MODEL else model
 
 
 def _ensemble(classifier: NewtonNetClassifier) -> list[EnsembleMember]:
