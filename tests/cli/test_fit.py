@@ -97,7 +97,7 @@ def test_the_folder_holds_the_run_its_records_and_the_page(whole):
     assert "Cats &amp; &lt;dogs&gt;" in page
     assert "--max-epochs 25" in page
     assert "mlp" in page
-    assert "Column &#x27;same&#x27; holds one value only" in page
+    assert "Column &#x27;same&#x27; is not used: one value only" in page
 
 
 def test_the_last_line_is_json_with_scores_beside_others(whole):
@@ -358,7 +358,7 @@ def test_too_few_labels_for_the_folds_cost_the_scores_and_not_the_model(tmp_path
     found = json.loads(capsys.readouterr().out)
     assert found["cross_validation"] is None
     assert any("There is no cross-validation, for which more nodes" in remark for remark in found["remarks"])
-    assert any("Class 'y' has one label only" in remark for remark in found["remarks"])
+    assert any("Class 'y' has only one labelled node" in remark for remark in found["remarks"])
     assert {path.name for path in (tmp_path / "run").iterdir()} == FILES
 
 

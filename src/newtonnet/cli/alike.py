@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from newtonnet.report.quantities import plain
+from newtonnet.report import plain
 from newtonnet.training import Record
 from newtonnet.training.record import ADDED
 

@@ -15,8 +15,7 @@ from newtonnet.estimator import NewtonNetClassifier
 from newtonnet.files import write_whole
 from newtonnet.nn import ZOO, find_model
 from newtonnet.out_of_core.propagate_blocks import MEMORY as BLOCK_MEMORY
-from newtonnet.report import render_findings
-from newtonnet.report.gather import gather
+from newtonnet.report import gather, render_findings
 from newtonnet.tables.columns import find_columns
 
 from .amounts import at_least, memory, seconds
@@ -224,8 +223,8 @@ def fit(
             others=judged.others,
             left_out=tables.left_out,
             columns=tables.read_as,
-            notes=tables.notes,
-            remarks=[*remarks_on(classifier, stopped=stopped), *judged.remarks],
+            data_warnings=tables.notes,
+            warnings=[*remarks_on(classifier, stopped=stopped), *judged.remarks],
             max_memory=None if disk is None else room or BLOCK_MEMORY,
         )
         write_whole(out / PAGE, render_findings(findings))

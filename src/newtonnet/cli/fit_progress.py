@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from rich.progress import BarColumn, Progress, TextColumn
 
-from newtonnet.report.quantities import percent
+from newtonnet.report import percent
 
 from .app import talk
 from .held_out import Step

@@ -6,9 +6,20 @@ from shutil import get_terminal_size
 from typing import Any
 
 from newtonnet.estimator import NewtonNetClassifier
-from newtonnet.report import Findings, Scores, draw_response
-from newtonnet.report.quantities import duration, is_known, percent, percent_range, plural
-from newtonnet.report.words import comparisons, guess, headline, metric_name
+from newtonnet.report import (
+    Findings,
+    ModelScores,
+    comparisons,
+    draw_response,
+    duration,
+    guess,
+    headline,
+    is_known,
+    metric_name,
+    percent,
+    percent_range,
+    plural,
+)
 
 from .run_folder import MODEL, PAGE, PREDICTIONS
 
@@ -46,20 +57,20 @@ def outcome_of(findings: Findings, classifier: NewtonNetClassifier, *, stopped: 
         "calibration_error": None if evaluation is None else evaluation.calibration_error,
         "validation": classifier.validation_score_,
         "homophily": {
-            "known": findings.agreement.known,
-            "learned": findings.agreement.learned,
-            "chance": findings.agreement.chance,
+            "known": findings.homophily.measured,
+            "learned": findings.homophily.learned,
+            "chance": findings.homophily.chance,
         },
         "headline": headline(findings),
         "tried": findings.tried,
         "complete": classifier.complete_,
         "stopped": stopped,
-        "remarks": [*findings.remarks, *findings.data.warnings],
+        "remarks": [*findings.warnings, *findings.data.warnings],
         "seconds": findings.seconds,
     }
 
 
-def _scores(scores: Scores) -> dict[str, Any]:
+def _scores(scores: ModelScores) -> dict[str, Any]:
     interval = list(scores.interval) if all(map(is_known, scores.interval)) else None
     return {"mean": scores.mean, "interval": interval, "splits": list(scores.splits), "seconds": scores.seconds}
 
@@ -77,7 +88,7 @@ def print_summary(findings: Findings, classifier: NewtonNetClassifier, folder: P
     _say(headline(findings))
     if classifier.filter_ is not None and data.edges and findings.cut_at is None:
         print(draw_response(classifier.filter_.scaled.mean(axis=0).tolist()))
-    for note in (*findings.remarks, *data.warnings):
+    for note in (*findings.warnings, *data.warnings):
         _say(f"note: {note}")
     files = ", ".join((MODEL, PREDICTIONS, PAGE))
     print(f"\n{'stopped after' if stopped else 'done in'} {duration(findings.seconds)}; in {folder}: {files}")

@@ -14,8 +14,7 @@ from newtonnet.estimator import NewtonNetClassifier
 from newtonnet.estimator.scoring import score
 from newtonnet.files import write_whole
 from newtonnet.graphs import Graph
-from newtonnet.report.quantities import percent, plural
-from newtonnet.report.words import metric_name
+from newtonnet.report import metric_name, percent, plural
 
 from .app import app, print_json, talk
 from .options import Json

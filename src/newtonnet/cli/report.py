@@ -7,8 +7,7 @@ import typer
 
 from newtonnet.datasets import CATALOGUE, load_dataset
 from newtonnet.files import write_whole
-from newtonnet.graphs import homophily
-from newtonnet.report import Study, headline, render
+from newtonnet.report import RecordGroup, graph_homophily, render_records
 from newtonnet.training import Record
 
 from .alike import group_runs
@@ -34,10 +33,10 @@ def report(
     if out.resolve() in {path.resolve() for path in records}:
         raise ValueError(f"{out} holds the records and would be written over; name another page with --out")
     alike = group_runs([record for path in records for record in _read(path)])
-    studies = [_study(name, found, data_root) for name, found in alike]
-    write_whole(out, render(title, studies, command=command_line(context)))
-    for study in studies:
-        print(f"{study.title}: {headline(study)}")
+    groups = [_group(name, found, data_root) for name, found in alike]
+    write_whole(out, render_records(title, groups, command=command_line(context)))
+    for group in groups:
+        print(f"{group.title}: {group.headline}")
     talk.print(f"{out} written", style="dim")
 
 
@@ -60,8 +59,8 @@ def _read(path: Path) -> list[Record]:
     return found
 
 
-def _study(title: str, records: list[Record], data_root: Path | None) -> Study:
-    """The records beside what is known of their graph."""
+def _group(title: str, records: list[Record], data_root: Path | None) -> RecordGroup:
+    """The records with the homophily of their graph."""
     name = records[0].dataset
     if name not in CATALOGUE:
         raise ValueError(
@@ -71,5 +70,5 @@ def _study(title: str, records: list[Record], data_root: Path | None) -> Study:
     for directed in (None, "as-stored"):
         graph = load_dataset(name, data_root=data_root, directed=directed).graph
         if all(record.checksum == graph.checksum for record in records):
-            return Study(title, records, homophily(graph).edge, graph.classes)
+            return RecordGroup(title, records, graph_homophily(graph), graph.classes)
     raise ValueError(f"these records are of another {name} than the one at hand; train again")
