@@ -56,3 +56,17 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a path that cannot become a file, before any work is done for it."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; name a file to write to")
+    existing = next(parent for parent in path.absolute().parents if parent.exists())
+    if not existing.is_dir():
+        raise ValueError(f"{existing} is a file, so nothing can be written below it; name another place")
+    try:
+        with tempfile.TemporaryFile(dir=existing):  # permissions do not tell: a file system may be read-only
+            pass
+    except OSError as reason:
+        raise ValueError(f"nothing can be written to {existing} ({reason.strerror}); name another place") from None
