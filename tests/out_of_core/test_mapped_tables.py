@@ -12,8 +12,7 @@ import scipy.sparse as sp
 from newtonnet.graphs import homophily, trusted_graph
 from newtonnet.out_of_core import adjacency_of, as_large, read_mapped, write_adjacency
 from newtonnet.out_of_core.mapped_tables import mapped_matrix
-from newtonnet.tables.columns import Columns
-from newtonnet.tables.tables import read_tables
+from newtonnet.tables import Columns, TableOptions, read_tables
 
 COLUMNS = Columns(id="id", label="label", source="source", target="target", weight=None)
 WEIGHTED = replace(COLUMNS, weight="weight")
@@ -21,7 +20,7 @@ WEIGHTED = replace(COLUMNS, weight="weight")
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr("newtonnet.tables.edge_pieces.PIECE", 20)
+    monkeypatch.setattr("newtonnet.tables.tables.PIECE", 20)
     monkeypatch.setattr("newtonnet.tables.table_stream.BLOCK", 256)
 
 
@@ -103,7 +102,7 @@ def same(mapped, memory):
 
 def test_dense_features_are_those_in_memory(write, tmp_path):
     tables = write("parquet", "numbers", gaps=False)
-    read = {"columns": COLUMNS, "ignore": ["colour"], "standardise": False, "name": "other"}
+    read = {"options": TableOptions(ignore=["colour"], standardise=False), "columns": COLUMNS, "name": "other"}
     mapped, memory = read_mapped(*tables, folder=tmp_path / "a", **read), read_tables(*tables, **read)
     assert isinstance(mapped.graph.features, np.ndarray)
     same(mapped.graph, memory.graph)
