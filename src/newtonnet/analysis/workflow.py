@@ -5,7 +5,7 @@ import math
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
@@ -384,7 +384,9 @@ def _read_again(
         class_names=run.class_names,
     )
     if not run.encoding.columns and ids_checksum(reading.graph.node_names) != run.ids:
-        raise ValueError("this model was fitted without features and is tied to its nodes; it cannot predict for others")
+        raise ValueError(
+            "this model was fitted without features and is tied to its nodes; it cannot predict for others"
+        )
     used = (run.columns.source, run.columns.target, run.columns.weight)
     unused = [name for name in column_names(edges, text_encoding=run.text_encoding) if name not in used]
     return reading.graph, [*reading.notes, *([f"unused columns of the edges: {listed(unused)}"] if unused else [])]
@@ -541,7 +543,10 @@ def _scores(scores: Scores) -> dict[str, Any]:
 
 def _call(nodes: "AnyTable", edges: "AnyTable", label_column: str) -> str:
     """The call that repeats an analysis, with the names of the tables that are files."""
-    names = [name if path is None else repr(str(path)) for name, path in zip(("nodes", "edges"), map(_file_of, (nodes, edges)), strict=True)]
+    names = [
+        name if path is None else repr(str(path))
+        for name, path in zip(("nodes", "edges"), map(_file_of, (nodes, edges)), strict=True)
+    ]
     return f"newtonnet.analyse({', '.join(names)}, label_column={label_column!r})"
 
 
@@ -557,7 +562,7 @@ def _table_file(table: "AnyTable") -> TableFile:
 
 def _frame(table: pa.Table) -> Any:
     try:
-        import pandas  # noqa: F401, ICN001
+        import pandas  # noqa: F401
     except ModuleNotFoundError:
         return table
     return table.to_pandas()

@@ -31,9 +31,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON
 DataRoot = Annotated[
     Path | None, typer.Option(help="Folder with raw data sets; it is only read. Default: $NEWTONNET_DATA.")
 ]
-Protocol = Annotated[
-    str, typer.Option(rich_help_panel=SPLITS, help=f"How to split the nodes: {PROTOCOLS}, or fixed.")
-]
+Protocol = Annotated[str, typer.Option(rich_help_panel=SPLITS, help=f"How to split the nodes: {PROTOCOLS}, or fixed.")]
 MaxEpochs = Annotated[int, typer.Option(rich_help_panel=LOOP, help="Maximum number of epochs.")]
 Patience = Annotated[
     int,
@@ -47,7 +45,10 @@ MaxMemory = Annotated[
 Assign = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="NAME=VALUE", rich_help_panel=MODEL, help="Any option of the model or its training; repeatable."
+        "--set",
+        metavar="NAME=VALUE",
+        rich_help_panel=MODEL,
+        help="Any option of the model or its training; repeatable.",
     ),
 ]
 ExecutorName = Annotated[
