@@ -358,7 +358,7 @@ def test_too_few_labels_for_the_folds_cost_the_scores_and_not_the_model(tmp_path
     found = json.loads(capsys.readouterr().out)
     assert found["cross_validation"] is None
     assert any("There is no cross-validation, for which more nodes" in remark for remark in found["remarks"])
-    assert any("Class 'y' has one label only" in remark for remark in found["remarks"])
+    assert any("Class 'y' has only one labelled node" in remark for remark in found["remarks"])
     assert {path.name for path in (tmp_path / "run").iterdir()} == FILES
 
 

@@ -157,7 +157,7 @@ def test_ctrl_c_leaves_nothing_in_temporary_folders(tables, tmp_path, temporary,
 
 
 def test_a_spectrum_that_does_not_fit_is_left_out_and_the_page_says_why(tables, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("newtonnet.report.gather.PER_SIGNAL", 2000)
+    monkeypatch.setattr("newtonnet.report.gathering.PER_SIGNAL", 2000)
     assert fit(tables.arguments, tmp_path / "run", "--max-memory", "1MB", "--json") == 0
     told = json.loads(capsys.readouterr().out.splitlines()[-1])["remarks"]
     (why,) = [remark for remark in told if "spectrum" in remark]

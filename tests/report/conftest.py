@@ -3,7 +3,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from newtonnet.report import Agreement, Data, Evaluation, Findings, History, Part, Response, Scores, Spectrum
+from newtonnet.report import (
+    Data,
+    EnsembleMember,
+    Evaluation,
+    Findings,
+    GraphHomophily,
+    History,
+    Response,
+    Spectrum,
+    SplitScores,
+)
 
 CLASSES = ("student", "faculty", "course", "project", "staff")
 COUNTS = (412, 285, 240, 173, 90)
@@ -33,7 +43,10 @@ def findings():
         command="newtonnet fit --nodes people.csv --edges links.csv --label-column role --out run/ --seed 0",
         version="0.1.0",
         metric="accuracy",
-        parts=[Part("newtonnet", 0.62, SETTINGS, drawn=True), Part("newton-stack", 0.38, {"layers": 3}, drawn=False)],
+        ensemble=[
+            EnsembleMember("newtonnet", 0.62, SETTINGS, drawn=True),
+            EnsembleMember("newton-stack", 0.38, {"layers": 3}, drawn=False),
+        ],
         tried=24,
         seconds=93.4,
         data=Data(
@@ -48,7 +61,7 @@ def findings():
             weighted=False,
             warnings=("12 nodes have no edge; for them the model sees features alone.",),
         ),
-        agreement=Agreement(known=0.112, known_edges=4310, learned=0.131, chance=0.244),
+        homophily=GraphHomophily(measured=0.112, labelled_edges=4310, learned=0.131, chance=0.244),
         spectrum=spectrum(),
         response=response(rng),
         history=[history(rng) for _ in range(SPLITS)],
@@ -103,7 +116,7 @@ def scores(model, centre, spread, rng, seconds):
     splits = np.clip(centre + spread * rng.standard_normal(SPLITS), 0, 1)
     reach = 2.26 * splits.std(ddof=1) * (1 / SPLITS + 1 / (SPLITS - 1)) ** 0.5
     mean = float(splits.mean())
-    return Scores(model, splits.tolist(), mean, (mean - reach, mean + reach), seconds, 1 / (SPLITS - 1))
+    return SplitScores(model, splits.tolist(), mean, (mean - reach, mean + reach), seconds, 1 / (SPLITS - 1))
 
 
 def evaluation(rng):
@@ -150,8 +163,8 @@ def hostile(findings):
         model=HOSTILE[2],
         command=f"newtonnet fit --title '{HOSTILE[1]}'",
         version="<i>0</i>",
-        parts=[Part(HOSTILE[2], 1.0, {HOSTILE[0]: HOSTILE[2]}, drawn=True)],
-        remarks=(HOSTILE[2],),
+        ensemble=[EnsembleMember(HOSTILE[2], 1.0, {HOSTILE[0]: HOSTILE[2]}, drawn=True)],
+        warnings=(HOSTILE[2],),
         data=replace(findings.data, class_names=HOSTILE, feature_kind=HOSTILE[3], warnings=(HOSTILE[1],)),
         evaluation=replace(
             findings.evaluation,

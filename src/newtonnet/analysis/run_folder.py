@@ -1,4 +1,4 @@
-"""The run folder: a model, its predictions, its page, and run.json, which says how to read tables the same way again."""
+"""The run folder: a model, its predictions, its page, and run.json, which says how the tables were read."""
 
 import csv
 import hashlib

@@ -26,12 +26,8 @@ from newtonnet.graphs import Graph, check_trainable
 from newtonnet.nn import find_model
 from newtonnet.out_of_core import read_mapped
 from newtonnet.out_of_core.propagate_blocks import MEMORY
-from newtonnet.report import Findings, Scores, render_findings
-from newtonnet.report.gather import gather
-from newtonnet.report.quantities import is_known, plural
-from newtonnet.report.words import guess, headline
-from newtonnet.tables import Reading, TableOptions, column_names, read_tables
-from newtonnet.tables.listing import listed
+from newtonnet.report import Findings, SplitScores, gather, guess, headline, is_known, plural, render_findings
+from newtonnet.tables import Reading, TableOptions, column_names, listed, read_tables
 
 from .evaluation import StartStep, evaluate_models, first_interrupt, held_out_folds
 from .run_folder import (
@@ -341,8 +337,8 @@ def analyse(
             others=held_out.others,
             left_out=reading.left_out,
             columns=reading.read_as,
-            notes=reading.notes,
-            remarks=[*_remarks(classifier, stopped=stopped), *held_out.remarks],
+            data_warnings=reading.notes,
+            warnings=[*_remarks(classifier, stopped=stopped), *held_out.remarks],
             max_memory=classifier.max_memory or MEMORY if out_of_core else None,
         )
         page = render_findings(findings)
@@ -496,8 +492,8 @@ def _remarks(classifier: NewtonNetClassifier, *, stopped: bool) -> list[str]:
         remarks.append("The run was stopped before its end; the results so far are shown.")
     elif not classifier.complete_:
         remarks.append(
-            "The time limit was reached while the model was tuned. The best model so far was kept; more time may give a "
-            "better one."
+            "The time limit was reached during tuning: the best model so far was kept, and more time may give a better "
+            "one."
         )
     if any(member.bound is not None for member in classifier.ensemble_.members):
         remarks.append(
@@ -523,20 +519,20 @@ def _outcome(findings: Findings, classifier: NewtonNetClassifier, *, stopped: bo
         "calibration_error": None if evaluation is None else evaluation.calibration_error,
         "validation": classifier.validation_score_,
         "homophily": {
-            "known": findings.agreement.known,
-            "learned": findings.agreement.learned,
-            "chance": findings.agreement.chance,
+            "known": findings.homophily.measured,
+            "learned": findings.homophily.learned,
+            "chance": findings.homophily.chance,
         },
         "headline": headline(findings),
         "tried": findings.tried,
         "complete": classifier.complete_,
         "stopped": stopped,
-        "remarks": [*findings.remarks, *findings.data.warnings],
+        "remarks": [*findings.warnings, *findings.data.warnings],
         "seconds": findings.seconds,
     }
 
 
-def _scores(scores: Scores) -> dict[str, Any]:
+def _scores(scores: SplitScores) -> dict[str, Any]:
     interval = list(scores.interval) if all(map(is_known, scores.interval)) else None
     return {"mean": scores.mean, "interval": interval, "splits": list(scores.splits), "seconds": scores.seconds}
 

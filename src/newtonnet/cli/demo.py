@@ -18,7 +18,7 @@ from .options import command_line
 from .train import run_splits
 
 if TYPE_CHECKING:
-    from newtonnet.report import Study
+    from newtonnet.report import RecordGroup
 
 
 @app.command()
@@ -34,8 +34,7 @@ def demo(
     """
     check_writable(out / "report.html")
     from newtonnet.datasets import csbm, digits, make_splits
-    from newtonnet.graphs import homophily
-    from newtonnet.report import Study, render
+    from newtonnet.report import RecordGroup, graph_homophily, render_records
     from newtonnet.search.settings import find_setting
 
     started = time.monotonic()
@@ -45,35 +44,35 @@ def demo(
     }
     setting = find_setting("demo", "newtonnet", "default")
     setting = replace(setting, config=replace(setting.config, max_epochs=max_epochs, patience=100))
-    studies = []
+    groups = []
     for title, graph in graphs.items():
         records = run_splits(graph, "newtonnet", setting, make_splits(graph, count=splits))
-        studies.append(Study(title, records, homophily(graph).edge, graph.classes))
-    _print(studies)
-    page = render("What NewtonNet learned on two graphs", studies, command=command_line(context))
+        groups.append(RecordGroup(title, records, graph_homophily(graph), graph.classes))
+    _print(groups)
+    page = render_records("What NewtonNet learned on two graphs", groups, command=command_line(context))
     write_whole(out / "report.html", page)
-    lines = [record.to_json() + "\n" for study in studies for record in study.records]
+    lines = [record.to_json() + "\n" for group in groups for record in group.records]
     write_whole(out / "records.jsonl", "".join(lines))
-    console.print(f"{out / 'report.html'} written; {time.monotonic() - started:.0f} s", style="dim", soft_wrap=True)
+    console.print(f"{out / 'report.html'} written in {time.monotonic() - started:.0f} s", style="dim", soft_wrap=True)
 
 
-def _print(studies: "list[Study]") -> None:
-    from newtonnet.report import draw_response, headline
+def _print(groups: "list[RecordGroup]") -> None:
+    from newtonnet.report import decimal, draw_response
     from newtonnet.training import summarise
 
     output = Console()
     table = Table(title="NewtonNet, mean ± std over splits")
-    for column in ("graph", "accuracy", "learned h", "true h", "1/C"):
+    for column in ("graph", "accuracy", "learned h", "true h", "chance"):
         table.add_column(column, justify="left" if column == "graph" else "right")
     panels = []
-    for study in studies:
-        summary = summarise(study.records)
+    for group in groups:
+        summary = summarise(group.records)
         learned = "none" if summary.homophily is None else f"{summary.homophily:.3f}"
-        accuracy = summary.score(digits=1)
-        name = study.title.split(":")[0]
-        table.add_row(name, accuracy, learned, f"{study.homophily:.3f}", f"{1 / study.classes:.2f}")
+        name = group.title.split(":")[0]
+        known = (decimal(group.homophily.measured), decimal(group.homophily.chance, 2))
+        table.add_row(name, summary.score(digits=1), learned, *known)
         panels.append(Panel(draw_response(summary.response), title=f"learned filter: {name}", expand=False))
     output.print(table)
     output.print(Columns(panels))
-    for study in studies:
-        output.print(f"{study.title.split(':')[0]}: {headline(study)}")
+    for group in groups:
+        output.print(f"{group.title.split(':')[0]}: {group.headline}")

@@ -12,7 +12,7 @@ from .app import app, console
 from .options import DataRoot, command_line
 
 if TYPE_CHECKING:
-    from newtonnet.report import Study
+    from newtonnet.report import RecordGroup
     from newtonnet.training import Record
 
 FREE = ("seed", "run_seed", "history_interval")
@@ -34,13 +34,13 @@ def report(
     check_writable(out)
     if out.resolve() in {path.resolve() for path in records}:
         raise ValueError(f"{out} holds the records and would be overwritten; name another file with --out")
-    from newtonnet.report import headline, render
+    from newtonnet.report import render_records
 
-    groups = group_runs([record for path in records for record in _read(path)])
-    studies = [_study(name, found, data_root) for name, found in groups]
-    write_whole(out, render(title, studies, command=command_line(context)))
-    for study in studies:
-        print(f"{study.title}: {headline(study)}")
+    runs = group_runs([record for path in records for record in _read(path)])
+    groups = [_group(name, found, data_root) for name, found in runs]
+    write_whole(out, render_records(title, groups, command=command_line(context)))
+    for group in groups:
+        print(f"{group.title}: {group.headline}")
     console.print(f"{out} written", style="dim", soft_wrap=True)
 
 
@@ -99,11 +99,10 @@ def _read(path: Path) -> "list[Record]":
     return found
 
 
-def _study(title: str, records: "list[Record]", data_root: Path | None) -> "Study":
-    """The records with what is known about their graph."""
+def _group(title: str, records: "list[Record]", data_root: Path | None) -> "RecordGroup":
+    """The records with the homophily of their graph."""
     from newtonnet.datasets import CATALOGUE, load_dataset
-    from newtonnet.graphs import homophily
-    from newtonnet.report import Study
+    from newtonnet.report import RecordGroup, graph_homophily
 
     name = records[0].dataset
     if name not in CATALOGUE:
@@ -111,5 +110,5 @@ def _study(title: str, records: "list[Record]", data_root: Path | None) -> "Stud
     for directed in (None, "as-stored"):
         graph = load_dataset(name, data_root=data_root, directed=directed).graph
         if all(record.checksum == graph.checksum for record in records):
-            return Study(title, records, homophily(graph).edge, graph.classes)
+            return RecordGroup(title, records, graph_homophily(graph), graph.classes)
     raise ValueError(f"these records belong to another version of {name} than the one found here; train again")

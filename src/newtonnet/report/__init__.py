@@ -1,23 +1,62 @@
-"""Reports: reads records and stored results, never trains."""
+"""The page of a fit: findings gathered from a fitted classifier, in words, figures and HTML. Nothing is trained here.
 
-from .findings import Agreement, Data, Evaluation, Findings, History, Part, Response, Scores, Spectrum
-from .findings_page import render_findings
-from .page import Study, headline, render
-from .terminal import draw_response
+The text at the top of the page is written by :func:`headline`.
+"""
+
+from .figures import draw_response
+from .findings import (
+    Data,
+    EnsembleMember,
+    Evaluation,
+    Findings,
+    GraphHomophily,
+    History,
+    Response,
+    Spectrum,
+    SplitScores,
+)
+from .fit_page import render_findings
+from .gathering import gather, graph_homophily
+from .records_page import RecordGroup, render_records
+from .words import (
+    comparisons,
+    decimal,
+    duration,
+    guess,
+    headline,
+    is_known,
+    metric_name,
+    percent,
+    percent_range,
+    plain,
+    plural,
+)
 
 __all__ = [
-    "Agreement",
     "Data",
+    "EnsembleMember",
     "Evaluation",
     "Findings",
+    "GraphHomophily",
     "History",
-    "Part",
+    "RecordGroup",
     "Response",
-    "Scores",
     "Spectrum",
-    "Study",
+    "SplitScores",
+    "comparisons",
+    "decimal",
     "draw_response",
+    "duration",
+    "gather",
+    "graph_homophily",
+    "guess",
     "headline",
-    "render",
+    "is_known",
+    "metric_name",
+    "percent",
+    "percent_range",
+    "plain",
+    "plural",
     "render_findings",
+    "render_records",
 ]

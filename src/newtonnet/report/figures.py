@@ -1,60 +1,270 @@
-"""Pictures of records: the learned filter with its points and bands, and the curves of training."""
+"""The figures: of a learned filter, its training and its evaluation for pages, and of a filter for the terminal.
 
-from collections.abc import Sequence
+A figure is plain data, ``{"data": [traces], "layout": {...}}``; the page's script draws it with plotly.
+"""
 
-import numpy as np
-import plotly.graph_objects as go
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
 
-from newtonnet.training import FREQUENCIES, Record
+from newtonnet.graphs import BANDS
 
-from .plot_style import BLUE, GREEN, GREY, ORANGE, shade_bands, styled
+from .filter_shape import FilterShape
+from .findings import Evaluation, GraphHomophily, History, Spectrum
+from .words import guess, is_known, metric_name
 
+Figure = dict[str, Any]
+Trace = dict[str, Any]
 
-def filter_figure(records: Sequence[Record]) -> go.Figure:
-    """Mean and spread over splits of the learned response, its points, and the three bands behind it."""
-    responses = np.array([record.outcome.response for record in records])
-    values = np.array([record.outcome.values for record in records])
-    mean, low, high = responses.mean(axis=0), responses.min(axis=0), responses.max(axis=0)
-    figure = go.Figure()
-    shade_bands(figure, height=1.08 * max(float(high.max()), 1e-9))
-    figure.add_scatter(x=FREQUENCIES, y=high, line={"width": 0}, hoverinfo="skip", showlegend=False)
-    figure.add_scatter(
-        x=FREQUENCIES,
-        y=low,
-        line={"width": 0},
-        fill="tonexty",
-        fillcolor="rgba(47,111,228,0.2)",
-        name="range over splits",
-    )
-    figure.add_scatter(x=FREQUENCIES, y=mean, line={"color": BLUE, "width": 3}, name="g(λ), mean over splits")
-    figure.add_scatter(
-        x=records[0].outcome.points,
-        y=values.mean(axis=0),
-        mode="markers",
-        marker={"color": ORANGE, "size": 10},
-        name="learned values",
-    )
-    figure.update_xaxes(title="frequency λ", range=[-0.03, 2.03])
-    figure.update_yaxes(title="amplitude g(λ)", rangemode="tozero")
-    return styled(figure)
+BLUE, ORANGE, GREEN, GREY = "#2f6fe4", "#dd6b20", "#0f9d7a", "#7a8699"
+"""Readable on white and on the dark page."""
+BAND_NAMES = ("low", "middle", "high")
+BAND_FILLS = ("rgba(47,111,228,0.09)", "rgba(122,134,153,0.09)", "rgba(221,107,32,0.09)")
+MANY_CLASSES = 15
+"""With more classes than this, the confusion matrix is drawn without counts and column names."""
+BLOCKS = " ▁▂▃▄▅▆▇█"
 
 
-def history_figure(records: Sequence[Record], *, true_homophily: float, chance: float) -> go.Figure:
-    """Validation score and learned homophily over epochs, for each split, beside the true ratio and chance."""
-    figure = go.Figure()
-    for i, record in enumerate(records):
-        epochs = record.history["epoch"]
-        for name, colour, label in (("validation", BLUE, "validation score"), ("homophily", GREEN, "learned h")):
-            figure.add_scatter(
-                x=epochs,
-                y=record.history[name],
-                mode="lines",
-                line={"color": colour, "width": 1.5},
-                name=label,
-                showlegend=i == 0,
-            )
-    for level, label, dash in ((true_homophily, "true h", "solid"), (chance, "1/C", "dot")):
-        figure.add_hline(y=level, line={"color": GREY, "dash": dash}, annotation_text=label)
-    figure.update_xaxes(title="epoch")
-    figure.update_yaxes(range=[0, 1.02])
-    return styled(figure)
+def spectral_figure(shape: FilterShape | None, spectrum: Spectrum | None) -> Figure:
+    """The filter with its points, and the graph's spectrum below it; one of the two may be missing."""
+    traces, axes, top = [], {}, 1.1
+    if shape is not None:
+        traces += _filter_traces(shape)
+        bottom = min([0.0, *shape.lowest, *shape.values])
+        axes["yaxis"] = _axis("amplitude", range=[bottom - 0.05, 1.18])
+    if spectrum is not None:
+        name = "yaxis" if shape is None else "yaxis2"
+        traces += [{**trace, "yaxis": name.replace("axis", "")} for trace in _spectrum_traces(spectrum)]
+        highest = max(filter(is_known, (*spectrum.density, *spectrum.label_energy)), default=1.0)
+        axes[name] = _axis("density", range=[0, 1.15 * highest or 1])
+        top = top if shape is not None else 1.08 * highest
+    if len(axes) == 2:
+        axes["yaxis"]["domain"], axes["yaxis2"]["domain"] = [0.436, 1], [0, 0.376]
+    axes["xaxis"] = _axis("frequency λ", range=[-0.03, 2.03], zeroline=False, anchor="y2" if "yaxis2" in axes else "y")
+    figure = _figure(traces, axes, height=520 if "yaxis2" in axes else 380)
+    edges = (0.0, *BANDS, 2.0)
+    box = {"type": "rect", "xref": "x", "yref": "paper", "y0": 0, "y1": 1, "line": {"width": 0}, "layer": "below"}
+    figure["layout"]["shapes"] = [
+        {**box, "x0": left, "x1": right, "fillcolor": fill}
+        for fill, left, right in zip(BAND_FILLS, edges, edges[1:], strict=False)
+    ]
+    figure["layout"]["annotations"] = [
+        {"x": (left + right) / 2, "y": top, "text": name, "showarrow": False, "font": {"size": 12}}
+        for name, left, right in zip(BAND_NAMES, edges, edges[1:], strict=False)
+    ]
+    return figure
+
+
+def _filter_traces(shape: FilterShape) -> list[Trace]:
+    traces: list[Trace] = []
+    one = len(shape.kinds) == 1
+    if not one:
+        shared = {"hoverinfo": "skip", "legendgroup": "range"}
+        fill = {"fill": "tonexty", "fillcolor": "rgba(47,111,228,0.2)"}
+        traces.append(_line(shape.frequencies, shape.highest, "", BLUE, width=0) | shared | {"showlegend": False})
+        traces.append(_line(shape.frequencies, shape.lowest, "range over splits", BLUE, width=0) | shared | fill)
+    name = "filter g(λ)" if one else "filter g(λ), mean"
+    hover = "λ = %{x:.2f}<br>g = %{y:.3f}<extra></extra>"
+    traces.append(_line(shape.frequencies, shape.mean, name, BLUE, width=3) | {"hovertemplate": hover})
+    if shape.points:
+        marker = {"color": ORANGE, "size": 10, "line": {"color": "white", "width": 1}}
+        hover = "point λ = %{x:.2f}<br>value %{y:.3f}<extra></extra>"
+        traces.append(_dots(shape.points, shape.values, "values at the points", marker) | {"hovertemplate": hover})
+    return traces
+
+
+def _spectrum_traces(spectrum: Spectrum) -> list[Trace]:
+    hover = {"hovertemplate": "λ = %{x:.2f}<br>%{y:.3f} per unit"}
+    fill = {"fill": "tozeroy", "fillcolor": "rgba(122,134,153,0.25)"}
+    density = _line(spectrum.frequencies, spectrum.density, "graph's frequencies", GREY) | fill
+    return [density | hover, _line(spectrum.frequencies, spectrum.label_energy, "energy of the labels", GREEN) | hover]
+
+
+def homophily_figure(history: Sequence[History], homophily: GraphHomophily) -> Figure:
+    """Learned homophily over epochs, a line for each split, with the measured one and chance."""
+    traces = [_curve(i, one, one.homophily, BLUE, "learned h, each split") for i, one in enumerate(history)]
+    last = max((epoch for one in history for epoch in one.epochs), default=1)
+    levels = ((homophily.measured, "known labels", GREEN, "dash"), (homophily.chance, "chance", GREY, "dot"))
+    for level, name, colour, dash in levels:
+        if is_known(level):
+            traces.append(_line([0, last], [level, level], name, colour, dash=dash) | {"hovertemplate": "%{y:.1%}"})
+    x, y = _axis("epoch", rangemode="tozero"), _axis("homophily", tickformat=".0%", rangemode="tozero")
+    return _figure(traces, {"xaxis": x, "yaxis": y})
+
+
+def training_figure(history: Sequence[History], metric: str) -> Figure:
+    """Scores on training and validation nodes over epochs; a ring marks the best epoch of each split."""
+    traces = []
+    for i, one in enumerate(history):
+        traces.append(_curve(i, one, one.train, GREY, "training"))
+        traces.append(_curve(i, one, one.validation, BLUE, "validation"))
+    best = [(one.best_epoch, score) for one in history if is_known(score := _validation_at(one, one.best_epoch))]
+    ring = {"color": ORANGE, "size": 9, "symbol": "circle-open", "line": {"width": 2}}
+    hover = "best epoch %{x}<br>%{y:.1%}<extra></extra>"
+    epochs, scores = [epoch for epoch, _ in best], [score for _, score in best]
+    traces.append(_dots(epochs, scores, "best epoch", ring) | {"hovertemplate": hover})
+    x, y = _axis("epoch", rangemode="tozero"), _axis(metric_name(metric), tickformat=".0%")
+    return _figure(traces, {"xaxis": x, "yaxis": y})
+
+
+def _curve(order: int, one: History, heights: Sequence[float | None], colour: str, name: str) -> Trace:
+    """One split's curve; the splits of one name share an entry of the legend."""
+    hover = f"split {order + 1}, epoch %{{x}}<br>%{{y:.1%}}"
+    shared = {"opacity": 0.7, "legendgroup": name, "showlegend": order == 0, "hovertemplate": hover}
+    return _line(one.epochs, heights, name, colour, width=1.5) | shared
+
+
+def _validation_at(one: History, epoch: int) -> float | None:
+    """The validation score at an epoch, or at the nearest epoch recorded."""
+    known = [(abs(e - epoch), v) for e, v in zip(one.epochs, one.validation, strict=True) if is_known(v)]
+    return min(known, default=(0, None), key=lambda pair: pair[0])[1]
+
+
+def comparison_figure(evaluation: Evaluation, metric: str) -> Figure:
+    """Each model's score on every split, its mean with the 95% interval, and the score of guessing."""
+    models = (evaluation.ours, *evaluation.others)
+    traces = []
+    for i, scores in enumerate(models):
+        marker: dict[str, Any] = {"color": GREY, "size": 8, "opacity": 0.65}
+        texts = [f"split {number + 1}" for number in range(len(scores.splits))]
+        shared = {"legendgroup": "splits", "showlegend": i == 0, "hovertemplate": "%{text}: %{x:.1%}<extra></extra>"}
+        heights = [i + 0.16] * len(scores.splits)
+        traces.append(_dots(scores.splits, heights, "one split", marker) | shared | {"text": texts})
+        known = is_known(scores.mean) and all(map(is_known, scores.interval))
+        low, high = scores.interval if known else (scores.mean, scores.mean)
+        reach = {"array": [high - scores.mean], "arrayminus": [scores.mean - low]}
+        diamond = {"color": BLUE if i == 0 else ORANGE, "size": 11, "symbol": "diamond"}
+        bar = {"error_x": {"type": "data", "symmetric": False, **reach}, "showlegend": False}
+        hover = {"hovertemplate": "mean %{x:.1%}<extra></extra>"}
+        traces.append(_dots([scores.mean], [i - 0.16], "mean", diamond) | bar | hover)
+    by_guess = guess(evaluation, metric)
+    if is_known(by_guess):
+        ends = [-0.6, len(models) - 0.4]
+        traces.append(_line([by_guess] * 2, ends, "guessing", GREY, dash="dot") | {"hovertemplate": "%{x:.1%}"})
+    x = _axis(metric_name(metric), tickformat=".0%", zeroline=False)
+    seen = [x for scores in models for x in (*scores.splits, *scores.interval, by_guess) if is_known(x)]
+    if seen:
+        gap = 0.04 * (max(seen) - min(seen)) + 0.005
+        x["range"] = [min(seen) - gap, max(seen) + gap]
+    names = [label(scores.model, 16) for scores in models]
+    y = _category_axis("", names, range=[len(models) - 0.4, -0.6])
+    return _figure(traces, {"xaxis": x, "yaxis": y}, height=120 + 62 * len(models))
+
+
+def confusion_figure(confusion: Sequence[Sequence[int]], names: Sequence[str]) -> Figure:
+    """Share of each true class (rows) predicted as each class (columns), with counts if there are few classes."""
+    many = len(names) > MANY_CLASSES
+    cells: Trace = {
+        "type": "heatmap",
+        "z": [[round(cell / max(sum(row), 1), 4) for cell in row] for row in confusion],
+        "colorscale": [[0, "#f4f7fd"], [0.5, "#8fb1f2"], [1, "#1f4fb8"]],
+        "zmin": 0,
+        "zmax": 1,
+        "showscale": False,
+    }
+    if many:
+        cells["hoverinfo"] = "skip"
+    else:
+        full = [label(name, 60) for name in names]
+        cells |= {"text": [[str(cell) for cell in row] for row in confusion], "texttemplate": "%{text}"}
+        cells["customdata"] = [
+            [f"true: {true}<br>predicted: {other}<br>nodes: {cell}" for other, cell in zip(full, row, strict=True)]
+            for true, row in zip(full, confusion, strict=True)
+        ]
+        cells |= {"hovertemplate": "%{customdata}<br>%{z:.1%} of the true class<extra></extra>", "xgap": 2, "ygap": 2}
+    short = [label(name, 12) for name in names]
+    x = _category_axis("predicted class", [""] * len(names) if many else short)
+    y = _category_axis("true class", short, autorange="reversed", tickfont={"size": 11})
+    return _figure([cells], {"xaxis": x, "yaxis": y}, height=min(160 + 36 * len(names), 820), top=8)
+
+
+def calibration_figure(bins: Sequence[tuple[float, float, int]]) -> Figure:
+    """Reliability diagram: share correct against confidence; the area of a dot is its number of nodes."""
+    largest = max((count for *_, count in bins), default=1)
+    sizes = [max(6.0, 24 * (count / max(largest, 1)) ** 0.5) for *_, count in bins]
+    predictions = _line([sure for sure, _, _ in bins], [right for _, right, _ in bins], "predictions", BLUE)
+    predictions |= {"mode": "lines+markers", "marker": {"size": sizes, "opacity": 0.85}}
+    predictions |= {"customdata": [count for *_, count in bins]}
+    predictions |= {"hovertemplate": "confidence %{x:.1%}<br>correct %{y:.1%}<br>nodes: %{customdata}<extra></extra>"}
+    perfect = _line([0, 1], [0, 1], "perfectly calibrated", GREY, dash="dot") | {"hoverinfo": "skip"}
+    x = _axis("mean confidence", range=[0, 1.03], tickformat=".0%", zeroline=False)
+    y = _axis("share correct", range=[0, 1.05], tickformat=".0%", zeroline=False)
+    return _figure([perfect, predictions], {"xaxis": x, "yaxis": y}, height=400)
+
+
+def label(text: str, length: int = 40) -> str:
+    """A name as plotly draws it literally: shortened, and without markup.
+
+    >>> label("<b>bold</b> & more", 12)
+    '&lt;b&gt;bold&lt;/b&gt;…'
+    """
+    line = " ".join(text.split())
+    # Plotly decodes only the entities of < > &, so quotes are left as they are.
+    return escape(line if len(line) <= length else line[: length - 1] + "…", quote=False)
+
+
+def _figure(traces: list[Trace], axes: dict[str, Any], *, height: int = 340, top: int = 34) -> Figure:
+    """Traces and axes in the style of the page, whose script adds the colours of text and grid."""
+    legend = {"orientation": "h", "x": 0, "y": 1.0, "xanchor": "left", "yanchor": "bottom", "font": {"size": 12}}
+    layout = {
+        "height": height,
+        "font": {"family": "system-ui, sans-serif", "size": 13},
+        "margin": {"l": 62, "r": 14, "t": top, "b": 56},
+        "legend": legend,
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "hoverlabel": {"namelength": -1},
+        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": GREY, "activecolor": BLUE},
+        **axes,
+    }
+    return {"data": traces, "layout": layout}
+
+
+def _axis(title: str, **options: Any) -> dict[str, Any]:
+    return {"title": {"text": title, "font": {"size": 13}}, **options}
+
+
+def _category_axis(title: str, names: Sequence[str], **options: Any) -> dict[str, Any]:
+    ticks = {"tickvals": list(range(len(names))), "ticktext": list(names)}
+    return _axis(title, **ticks, showgrid=False, zeroline=False, automargin=True, **options)
+
+
+def _line(
+    x: Iterable[float], y: Iterable[float | None], name: str, colour: str, *, width: float = 2, dash: str = "solid"
+) -> Trace:
+    line = {"color": colour, "width": width, "dash": dash}
+    return {"type": "scatter", "mode": "lines", "x": list(x), "y": list(y), "name": name, "line": line}
+
+
+def _dots(x: Iterable[float], y: Iterable[float], name: str, marker: dict[str, Any]) -> Trace:
+    return {"type": "scatter", "mode": "markers", "x": list(x), "y": list(y), "name": name, "marker": marker}
+
+
+def draw_response(response: Sequence[float], *, height: int = 6) -> str:
+    """A filter for the terminal: a bar for each frequency from 0 to 2; a dot marks a negative amplitude.
+
+    Args:
+        response: amplitudes at equispaced frequencies.
+        height: rows of the drawing; the largest amplitude fills them.
+
+    >>> print(draw_response([0.0, 1.0, 2.0, 1.0, 0.5] + 10 * [0.0], height=2))
+    2.0 ┤  █
+        ┤ ███▄
+        └───────────────
+          low  mid  high
+    """
+    top = max(max(response), 1e-9)
+    scale = f"{top:.1f}"
+    pad = " " * len(scale)
+    lines = []
+    for row in range(height - 1, -1, -1):
+        cells = [min(max(value / top * height - row, 0), 1) for value in response]
+        bars = "".join(BLOCKS[round(8 * cell)] for cell in cells)
+        if row == 0:
+            bars = "".join("·" if value < 0 else bar for value, bar in zip(response, bars, strict=True))
+        lines.append(f"{scale if row == height - 1 else pad} ┤{bars}".rstrip())
+    lines.append(f"{pad} └{'─' * len(response)}")
+    third = len(response) // 3
+    axis = "low".center(third) + "mid".center(len(response) - 2 * third) + "high".center(third)
+    lines.append(f"{pad}  {axis}".rstrip())
+    return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The shape of a learned filter: its responses on one scale, and which frequencies they keep."""
+"""The shape of a learned filter: its responses on a common scale, and which frequencies they keep."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ Kind = Literal["low", "high", "middle", "ends", "flat", "even"]
 Reals = NDArray[np.float64]
 
 MARGIN = 0.1
-"""How far, on the scale of the largest amplitude, two bands must differ to count as different."""
+"""Two bands differ when their mean magnitudes differ by more than this share of the largest amplitude."""
 FLAT = 0.25
-"""A response that varies by no more than this part of its largest amplitude counts as constant."""
+"""A response that varies by at most this share of its largest amplitude is called constant."""
 
 
 @dataclass(frozen=True)
@@ -30,19 +30,22 @@ class FilterShape:
     highest: list[float]
     points: list[float]
     values: list[float]
-    """Means at the points, on the same scale."""
+    """Mean values at the points, on the same scale."""
     scale: float
-    """The largest magnitude, the mean over splits."""
+    """Largest magnitude, averaged over splits."""
     kinds: tuple[Kind, ...]
-    """What each split's own filter is."""
+    """Kind of each split's filter."""
     kind: Kind
-    """What their mean is."""
+    """Kind of their mean."""
 
 
 def filter_shape(response: Response) -> FilterShape | None:
-    """The common shape of a filter's splits; None where no split has a finite response.
+    """The shape of a filter over its splits; None if no split has a finite response.
 
-    The encoder before the filter absorbs any factor, so only the shape can be compared between splits.
+    The encoder before the filter absorbs any constant factor, so only shapes can be compared between splits.
+
+    Args:
+        response: amplitudes of each split; splits with a non-finite amplitude are left out.
     """
     rows = np.array(response.responses, dtype=np.float64).reshape(len(response.responses), len(response.frequencies))
     kept = np.isfinite(rows).all(axis=1)
@@ -78,8 +81,8 @@ def filter_kind(frequencies: Sequence[float] | Reals, magnitudes: Sequence[float
         magnitudes: the response without its sign, shape ``(m,)``.
 
     Returns:
-        ``flat`` if it is close to constant; ``even`` if it is not, and yet no band stands out; ``middle`` or ``ends``
-        where the middle band stands out above or below both others; else ``low`` or ``high``.
+        ``flat`` if nearly constant; ``middle`` or ``ends`` if the middle band is clearly above or below both others;
+        ``even`` if no band stands out; otherwise ``low`` or ``high``.
 
     >>> grid = [0.0, 0.5, 1.0, 1.5, 2.0]
     >>> [filter_kind(grid, row) for row in ([1, 0.8, 0.5, 0.2, 0], [0, 0.4, 1, 0.4, 0], [0.9, 0.95, 1, 1, 0.9])]

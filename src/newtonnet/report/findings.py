@@ -1,20 +1,21 @@
-"""Everything that the page about one graph shows, as plain data: whoever trains makes it, the page reads it."""
+"""What the page of a fit shows, as plain data: ``gather`` fills it in, the page reads it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 Numbers = Sequence[float]
+NAN = float("nan")
 
 
 @dataclass(frozen=True)
 class Data:
-    """What was read."""
+    """The graph that was read."""
 
     nodes: int
     edges: int
     features: int
     feature_kind: str
-    """Such as ``numbers``, ``sparse``, or ``one of its own for every node``."""
+    """Such as ``dense``, ``sparse``, or ``one indicator per node``."""
     class_names: Sequence[str]
     class_counts: Sequence[int]
     """Labelled nodes of each class."""
@@ -23,101 +24,101 @@ class Data:
     components: int
     weighted: bool
     columns: str = ""
-    """What every column was taken for, in one line; empty where there were no tables."""
+    """How each column was read, in one line; empty where there were no tables."""
     warnings: Sequence[str] = ()
-    """What a careful reader should know about these data, a sentence each."""
+    """Warnings about the data, a sentence each."""
 
     @property
     def labelled(self) -> int:
-        """Nodes whose class is known."""
+        """Number of labelled nodes."""
         return sum(self.class_counts)
 
 
 @dataclass(frozen=True)
-class Agreement:
-    """How much neighbours agree; None where no edge joins two labelled nodes."""
+class GraphHomophily:
+    """How often neighbours share a label, and how often they would by chance."""
 
-    known: float | None
-    """Share of edges that join equal labels, over edges whose two ends are labelled."""
-    known_edges: int
-    """How many such edges there are."""
+    measured: float | None
+    """Share of edges that join equal labels; None where no edge joins two labelled nodes."""
+    labelled_edges: int
+    """Edges between labelled nodes, over which it is measured."""
     learned: float | None
-    """Share of edges whose ends are predicted alike, known labels put in."""
+    """Share of edges whose two ends the model gives the same class; known labels are kept."""
     chance: float | None
-    """What these classes give by chance, from their degrees."""
+    """Expected share if edges ignored the classes, given each class's degree; None like ``measured``."""
 
 
 @dataclass(frozen=True)
 class Response:
-    """The filter that was learned, once for each split it was trained on."""
+    """The learned filter, once for each split it was trained on, and the shape penalty it was trained with."""
 
     frequencies: Numbers
     responses: Sequence[Numbers]
     """Amplitudes at the frequencies, a row for each split."""
     points: Numbers
-    """The filter's own points; none for a model whose filter has no values at points."""
+    """The interpolation points; empty for a filter that is not given by values at points."""
     values: Sequence[Numbers]
     """Amplitudes at the points, a row for each split."""
-    nonnegative: bool
-    """Whether values below 0 are impossible."""
-    gammas: tuple[float, float, float]
-    pivot: float
-    """What homophily is compared with in the penalty, 1/C as a rule."""
-    homophily: float
-    """The h that the penalty used at the end, the mean over splits."""
-    squared: bool
-    """Whether the penalty takes squared norms."""
+    nonnegative: bool = False
+    """Whether values are constrained to be at least 0."""
+    gammas: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    pivot: float = NAN
+    """The homophily at which the penalty changes sign, 1/C by default."""
+    homophily: float = NAN
+    """The h that the penalty used in the last epoch, averaged over splits."""
+    squared: bool = False
+    """Whether the penalty uses squared norms."""
 
 
 @dataclass(frozen=True)
 class Spectrum:
-    """How the graph's own frequencies are spread, and where the labels live among them."""
+    """Distribution of the graph's frequencies, and of the labels' energy over them."""
 
     frequencies: Numbers
     density: Numbers
     """Share of the frequencies per unit of frequency."""
     label_energy: Numbers
-    """Share of the labels' energy per unit of frequency, each class taken against its mean."""
+    """Share of the energy of the centred one-hot labels per unit of frequency."""
     predicted: bool
-    """Whether predictions stand in for labels that are not known."""
+    """Whether predictions replace missing labels."""
 
 
 @dataclass(frozen=True)
-class Scores:
-    """What a model reached on the held-out nodes of each split."""
+class SplitScores:
+    """Scores of one model on the held-out nodes of each split."""
 
     model: str
     splits: Numbers
     mean: float
     interval: tuple[float, float]
-    """Of 95%."""
+    """95% interval of the mean."""
     seconds: float
     ratio: float
-    """Test nodes for each training node of a split."""
+    """Test nodes per training node of a split."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Every labelled node predicted once by a model that had not seen its label."""
+    """Cross-validation: every labelled node is predicted by a model that was trained without its label."""
 
-    ours: Scores
-    others: Sequence[Scores]
+    ours: SplitScores
+    others: Sequence[SplitScores]
     """MLP and GCN on the same splits."""
     majority: float
-    """Share of the largest class: what a guess reaches."""
+    """Share of the largest class: the accuracy of always predicting it."""
     confusion: Sequence[Sequence[int]]
     """Nodes of each true class (rows) by predicted class (columns)."""
     precision: Sequence[float | None]
     recall: Sequence[float | None]
     f1: Sequence[float | None]
     bins: Sequence[tuple[float, float, int]]
-    """Calibration: mean confidence, share correct and number of nodes of each bin that has any."""
+    """Calibration: mean confidence, share correct and number of nodes of each non-empty bin."""
     calibration_error: float
 
 
 @dataclass(frozen=True)
 class History:
-    """One split's training, at some of its epochs."""
+    """Training curves of one split, at some of its epochs."""
 
     epochs: Sequence[int]
     train: Sequence[float | None]
@@ -127,41 +128,41 @@ class History:
 
 
 @dataclass(frozen=True)
-class Part:
-    """One of the models whose average predicts."""
+class EnsembleMember:
+    """One of the models whose weighted average predicts."""
 
     model: str
     weight: float
-    """Its share of the average."""
+    """Share of the average."""
     settings: Mapping[str, object]
     drawn: bool
-    """Whether the filter that is shown is its own."""
+    """Whether the filter shown on the page is this member's."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """All of it. Parts that a run does not have (it was stopped early, or asked not to) are None or empty."""
+    """Everything on the page of a fit. What a run did not produce is None or empty."""
 
     title: str
     model: str
     command: str
-    """Exactly what repeats it."""
+    """The command that repeats the run."""
     version: str
     metric: str
-    """What every score is: ``accuracy`` or ``roc_auc``."""
-    parts: Sequence[Part]
-    """What the model is an average of, the heaviest first."""
+    """The metric of every score: ``accuracy`` or ``roc_auc``."""
+    ensemble: Sequence[EnsembleMember]
+    """Largest weight first."""
     tried: int
-    """How many settings were tried."""
+    """Number of settings tried."""
     seconds: float
     data: Data
-    agreement: Agreement
+    homophily: GraphHomophily
     spectrum: Spectrum | None
     response: Response | None
-    """None where nothing that was tried has a spectral filter."""
+    """None where no model that was tried has a spectral filter."""
     history: Sequence[History] = ()
     evaluation: Evaluation | None = None
     cut_at: int | None = None
-    """Epochs of the longest training, where time ran out before the filter could take shape."""
-    remarks: Sequence[str] = field(default=())
-    """What happened on the way, such as that the run was stopped."""
+    """Epochs of the longest training, if time ran out before the filter could take shape."""
+    warnings: Sequence[str] = ()
+    """Warnings about the run, such as that it was stopped."""

@@ -1,31 +1,70 @@
-"""The pieces of HTML that pages are made of: tables, figures and data for scripts; all text is escaped here."""
+"""The HTML that pages are made of: tables, paragraphs, figures, data for scripts, and the document. Text is escaped."""
 
 import json
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
+from importlib.resources import files
 
-import plotly.graph_objects as go
-
-from .plot_style import QUIET
+from .figures import Figure
 
 LONG = 20
-"""A table of more rows than this scrolls inside itself."""
+"""A table with more rows than this scrolls."""
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:; "
+    "font-src data:; base-uri 'none'; form-action 'none'"
+)
+"""The page may not load anything."""
+PLOT_CONFIG = {
+    "displaylogo": False,
+    "showSendToCloud": False,
+    "responsive": True,
+    "modeBarButtonsToRemove": ["select2d", "lasso2d", "zoomIn2d", "zoomOut2d", "autoScale2d"],
+}
+"""Plots without a logo and without a button that uploads them."""
+
+
+def document(title: str, body: str, *, scripts: tuple[str, ...] = ()) -> str:
+    """A self-contained HTML page.
+
+    Args:
+        title: title of the window, as text.
+        body: HTML.
+        scripts: names of this package's scripts, run after the body.
+    """
+    from plotly.offline import get_plotlyjs
+
+    own = "".join(f"<script>{asset(name)}</script>" for name in scripts)
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"><meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<title>{escape(title)}</title><style>{asset("page.css")}</style><script>{get_plotlyjs()}</script></head>
+<body>{body}{own}</body></html>
+"""
+
+
+def asset(name: str) -> str:
+    """The text of a file that is stored beside this module."""
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str, words: int = 1) -> str:
-    """A table with a caption that scrolls inside itself where the screen is narrow.
+    """A table that scrolls horizontally on a narrow screen.
 
     Args:
-        header: a name for each column.
-        rows: the cells; the first of each names its row.
+        header: name of each column.
+        rows: cells; the first cell of a row is its header.
         caption: what the table shows.
-        words: how many columns from the left hold words; the others are numbers, aligned on the right.
+        words: number of leading columns that hold words; the others are numbers, aligned right.
     """
+    classes = ["" if i < words else ' class="number"' for i in range(len(header))]
     heads = "".join(
-        f'<th scope="col"{_numeric(i, words)}><span>{escape(name)}</span></th>' for i, name in enumerate(header)
+        f'<th scope="col"{kind}><span>{escape(name)}</span></th>' for name, kind in zip(header, classes, strict=True)
     )
-    body = "".join(_row(row, words) for row in rows)
+    body = ""
+    for first, *rest in rows:
+        cells = "".join(f"<td{kind}>{escape(cell)}</td>" for cell, kind in zip(rest, classes[1:], strict=True))
+        body += f'<tr><th scope="row"><span>{escape(first)}</span></th>{cells}</tr>'
     tall = " tall" if len(rows) > LONG else ""
     return (
         f'<div class="scroll{tall}" tabindex="0" role="region" aria-label="{escape(caption)}"><table>'
@@ -33,17 +72,8 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str,
     )
 
 
-def _row(row: Sequence[str], words: int) -> str:
-    cells = "".join(f"<td{_numeric(i, words)}>{escape(cell)}</td>" for i, cell in enumerate(row[1:], 1))
-    return f'<tr><th scope="row"><span>{escape(row[0])}</span></th>{cells}</tr>'
-
-
-def _numeric(column: int, words: int) -> str:
-    return "" if column < words else ' class="number"'
-
-
 def facts(pairs: Mapping[str, str]) -> str:
-    """Names and what they are, as a list of descriptions.
+    """A description list of names and values.
 
     >>> facts({"nodes": "<3>"})
     '<dl><div><dt>nodes</dt><dd>&lt;3&gt;</dd></div></dl>'
@@ -52,54 +82,53 @@ def facts(pairs: Mapping[str, str]) -> str:
     return f"<dl>{rows}</dl>"
 
 
-def sentences(texts: Sequence[str], *, css_class: str = "") -> str:
+def paragraphs(*texts: str, css_class: str = "") -> str:
     """A paragraph for each text."""
-    opening = f'<p class="{escape(css_class)}">' if css_class else "<p>"
+    opening = f'<p class="{css_class}">' if css_class else "<p>"
     return "".join(f"{opening}{escape(text)}</p>" for text in texts)
 
 
-def plot(name: str, figure: go.Figure, *, alternative: str, caption: str = "", widest: int = 0) -> str:
-    """A figure that the page's script draws from the data beside it.
+def plot(name: str, figure: Figure, *, alternative: str, caption: str = "", max_width: int = 0) -> str:
+    """A figure, stored as data that the page's script draws.
 
     Args:
         name: unique on the page.
         figure: what to draw.
-        alternative: what it shows, for those who do not see it.
+        alternative: description for readers who cannot see it.
         caption: text below it.
-        widest: pixels it may take; as many as there are where 0.
+        max_width: in pixels; 0 for the full width.
     """
-    drawn = json.loads(figure.to_json()) | {"config": QUIET}
-    height = figure.layout.height or 340
-    limit = f";max-width:{widest}px" if widest else ""
+    limit = f";max-width:{max_width}px" if max_width else ""
     below = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
     return (
         f'<figure><div class="plot" id="{name}" role="img" aria-label="{escape(alternative)}" '
-        f'style="height:{height}px{limit}"></div>{below}{script_data(name + "-data", drawn)}</figure>'
+        f'style="height:{figure["layout"]["height"]}px{limit}"></div>{below}'
+        f"{script_data(name + '-data', figure | {'config': PLOT_CONFIG})}</figure>"
     )
 
 
 def script_data(identity: str, value: object) -> str:
-    r"""Plain data for a script: no character in it can end the script or start a comment.
+    r"""Data for a script; no character in it can end the script or start a comment.
 
     >>> script_data("x", ["</script>", float("nan")])
     '<script type="application/json" id="x">["\\u003c/script\\u003e", null]</script>'
     """
-    text = json.dumps(_finite(value), allow_nan=False)
+    text = json.dumps(_without_nan(value), allow_nan=False)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return f'<script type="application/json" id="{identity}">{text}</script>'
 
 
-def _finite(value: object) -> object:
-    """The same data with None in the place of numbers that JSON does not know."""
+def _without_nan(value: object) -> object:
+    """The data with None for numbers that JSON cannot represent."""
     match value:
         case float():
             return value if math.isfinite(value) else None
         case str():
             return value
         case Mapping():
-            return {name: _finite(one) for name, one in value.items()}
+            return {name: _without_nan(one) for name, one in value.items()}
         case Sequence():
-            return [_finite(one) for one in value]
+            return [_without_nan(one) for one in value]
         case _:
             return value

@@ -1,5 +1,5 @@
 "use strict";
-/* Draws the figures that the page carries as data, in the page's own colours, on screen and on paper. */
+/* Draws the figures stored on the page in the colours of the page, on screen and on paper. */
 (() => {
   const plots = [...document.querySelectorAll(".plot")];
 

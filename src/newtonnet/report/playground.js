@@ -1,5 +1,5 @@
 "use strict";
-/* The playground: move the filter's points; its curve, its penalty and what it passes on this graph follow. */
+/* The playground: moving a point updates the curve, the penalty and the effect on this graph's spectrum. */
 (() => {
   const root = document.getElementById("playground");
   if (!root) return;
@@ -46,7 +46,7 @@
   };
   const lineTo = (xs, ys) => xs.map((value, i) => `${i ? "L" : "M"}${value.toFixed(2)},${ys[i].toFixed(2)}`).join("");
 
-  /* ---- what stays while points move ---- */
+  /* ---- static parts of the drawing ---- */
 
   const make = (tag, attributes, parent, text) => {
     const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -103,7 +103,7 @@
     });
   };
 
-  /* ---- what follows ---- */
+  /* ---- updates ---- */
 
   const update = () => {
     const gains = interpolate(state.points, state.values, GRID);
@@ -123,17 +123,17 @@
     const outside = gains.some((g) => g < view()[0] || g > view()[1]);
     part("note").textContent =
       `Largest amplitude between 0 and 2: ${digits(largest)}.` +
-      (outside ? " The polynomial leaves the picture between its points." : "");
+      (outside ? " The curve leaves the plotted range between the points." : "");
   };
 
   const showPenalty = () => {
     const found = penalty(state.points, state.values, { ...state, pivot: run.pivot, squared: run.squared });
     BANDS.forEach((band, b) => {
-      const pull = found.pulls[b];
-      part(`pull-${band}`).textContent = digits(pull);
+      const factor = found.factors[b];
+      part(`factor-${band}`).textContent = digits(factor);
       part(`norm-${band}`).textContent = digits(found.norms[b]);
       part(`term-${band}`).textContent = digits(found.terms[b]);
-      part(`does-${band}`).textContent = pull < 0 ? "encouraged" : pull > 0 ? "suppressed" : "left alone";
+      part(`does-${band}`).textContent = factor < 0 ? "encouraged" : factor > 0 ? "suppressed" : "unaffected";
     });
     parts("total").forEach((element) => (element.textContent = digits(found.total)));
   };
@@ -156,7 +156,7 @@
     });
   };
 
-  /* ---- what a person does ---- */
+  /* ---- user input ---- */
 
   const moveTo = (k, value) => {
     state.values[k] = clamp(value, bounds());
@@ -263,6 +263,7 @@
   parts("preset").forEach((button) => button.addEventListener("click", () => usePreset(button.dataset.preset)));
   part("reset").addEventListener("click", reset);
 
+  if (!run.spectrum) root.querySelectorAll('[data-needs="spectrum"]').forEach((one) => (one.hidden = true));
   newtonnet.playground = { state, run };
   reset();
   new ResizeObserver(() => {

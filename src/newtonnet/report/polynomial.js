@@ -1,5 +1,5 @@
 "use strict";
-/* The mathematics of the playground, on plain numbers: interpolation, the shape penalty, and what a filter passes. */
+/* The mathematics of the playground, on plain numbers: interpolation, the shape penalty, and the effect of a filter on a spectrum. */
 const newtonnet = (() => {
   const EDGES = [2 / 3, 4 / 3];
 
@@ -11,11 +11,11 @@ const newtonnet = (() => {
 
   const equispaced = (count) => grid(count - 1);
 
-  /* Roots of the Chebyshev polynomial of degree `count`, moved to [0, 2], ascending. */
+  /* Roots of the Chebyshev polynomial of degree `count`, mapped to [0, 2], ascending. */
   const chebyshev = (count) =>
     Array.from({ length: count }, (_, j) => 1 + Math.cos(((count - j - 0.5) * Math.PI) / count));
 
-  /* The polynomial through (points, values) at some frequencies: Lagrange's in its second barycentric form. */
+  /* The polynomial through (points, values) at some frequencies: second barycentric form of Lagrange's formula. */
   const interpolate = (points, values, at) => {
     const weights = points.map((q, j) => points.reduce((w, p, m) => (m === j ? w : w / (q - p)), 1));
     return at.map((frequency) => {
@@ -36,13 +36,13 @@ const newtonnet = (() => {
     const excess = h - pivot;
     const squares = [0, 0, 0];
     points.forEach((q, k) => (squares[bandOf(q)] += values[k] ** 2));
-    const pulls = [-excess, Math.abs(excess), excess].map((pull, b) => gammas[b] * pull);
+    const factors = [-excess, Math.abs(excess), excess].map((sign, b) => gammas[b] * sign);
     const norms = squares.map((sum) => (squared ? sum : Math.sqrt(sum)));
-    const terms = norms.map((norm, b) => pulls[b] * norm);
-    return { pulls, norms, terms, total: terms[0] + terms[1] + terms[2] };
+    const terms = norms.map((norm, b) => factors[b] * norm);
+    return { factors, norms, terms, total: terms[0] + terms[1] + terms[2] };
   };
 
-  /* Integral of a density over each band, by trapezia that are cut at the bands' edges. */
+  /* Integral of a density over each band, by the trapezoidal rule, with cuts at the band edges. */
   const bandSums = (frequencies, heights) => {
     const sums = [0, 0, 0];
     for (let i = 1; i < frequencies.length; i++) {
@@ -57,13 +57,13 @@ const newtonnet = (() => {
     return sums;
   };
 
-  /* Shares of a sum; null where there is nothing to share. */
+  /* Shares of a sum; null where the sum is 0. */
   const shares = (sums) => {
     const total = sums[0] + sums[1] + sums[2];
     return sums.map((sum) => (total > 0 ? sum / total : null));
   };
 
-  /* What a filter does to a spectrum: shares of the bands before and after it, and how much labels keep in each. */
+  /* Effect of a filter on a spectrum: share of each band before and after it, and the labels' energy kept in each. */
   const passed = (spectrum, gains, largest) => {
     const scale = largest > 0 ? largest : 1;
     const power = gains.map((g) => (g / scale) ** 2);

@@ -1,53 +1,73 @@
-"""What was found, in plain words: how much neighbours agree, what the filter keeps, and whether the structure helps."""
+"""The findings in words. The headline of the page is :func:`headline`; below are the formats of all numbers."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeGuard
 
-from newtonnet.training.statistics import compare
+from newtonnet.training import compare
 
 from .filter_shape import FilterShape, Kind, filter_shape
-from .findings import Agreement, Evaluation, Findings, Scores
-from .quantities import has_width, is_known, percent, percent_range, plural, points
+from .findings import Evaluation, Findings, GraphHomophily, Response, SplitScores
 
 NEAR = 0.02
-"""Agreement closer to chance than this is called chance, however many edges there are."""
+"""A homophily closer to chance than this is called chance, however many edges there are."""
 SLIGHT, STRONG = 0.25, 2 / 3
-"""Parts of the way from chance to complete agreement, or to none, where the words change."""
+"""Shares of the distance from chance to 1 (or to 0) at which the adverb changes."""
+DASH = "–"
 
 KEEPS: dict[Kind, str] = {
     "low": "keeps low frequencies",
     "high": "keeps high frequencies",
-    "middle": "keeps the middle frequencies and suppresses both ends",
-    "ends": "keeps both ends, low and high frequencies, and suppresses the middle",
-    "flat": "is close to constant: it leaves the features as they are",
-    "even": "favours none of the three bands, though it is not constant within them",
+    "middle": "keeps the middle frequencies and suppresses low and high ones",
+    "ends": "keeps low and high frequencies and suppresses the middle ones",
+    "flat": "is nearly constant and leaves the features unchanged",
+    "even": "keeps all three bands about equally, though it is not constant",
 }
 STACK = "newton-stack"
-"""The model whose filters follow each other, layer after layer."""
-NO_EDGES = "There are no edges, so the model is an MLP on the features: nothing can be learned from neighbours."
-DEEP = "The best model here is a deep stack of filters and has no single response to draw."
-NAMES = {"accuracy": "accuracy", "roc_auc": "ROC-AUC"}
-RULE = (
-    "Two models are compared by their difference on each split. It counts as real when the 95% interval of the mean "
-    "difference, widened for splits that share training nodes (Nadeau and Bengio, 2003, with one test node for every "
-    "{rest} training nodes), leaves out 0."
-)
+"""The model that stacks several filters."""
+NO_EDGES = "The graph has no edges, so the model is an MLP on the features and nothing is learned from neighbours."
+DEEP = "The best model is a deep stack of filters, which has no single response to draw."
+METRIC_NAMES = {"accuracy": "accuracy", "roc_auc": "ROC-AUC"}
 
 
 @dataclass(frozen=True)
-class Lean:
-    """On which side of chance a graph's agreement is, and how far."""
+class HomophilyLevel:
+    """On which side of chance a graph's homophily lies, and how far."""
 
     side: Literal["homophilous", "heterophilous", ""]
     degree: Literal["slightly", "clearly", "strongly", ""]
     unsure: bool = False
-    """Without a side because there are too few edges to tell one, not because it is near chance."""
+    """Whether there are too few edges to tell the side."""
 
-    def __str__(self) -> str:
-        if self.unsure:
-            return "too few edges to tell it from chance"
-        return f"{self.degree} {self.side}" if self.side else "about chance"
+
+def headline(findings: Findings) -> str:
+    """The headline of a fit: homophily compared with chance, and what the learned filter does."""
+    if findings.data.edges == 0:
+        return NO_EDGES
+    level, text = _homophily_words(findings.homophily, len(findings.data.class_names))
+    shape = filter_shape(findings.response) if findings.response is not None else None
+    if shape is None:
+        return f"{text} {missing_filter(findings)}"
+    if findings.cut_at is not None:
+        return f"{text} {too_brief(findings.cut_at)}"
+    compared = any(other.model.lower() == "mlp" for other in _rivals(findings))
+    advice = "see the comparison with the MLP" if compared else "compare with an MLP to see whether the edges help"
+    return f"{text} {_filter_words(shape, level, advice)}"
+
+
+def records_headline(homophily: GraphHomophily, response: Response | None, *, classes: int) -> str:
+    """The headline of stored records, in the same words as that of a fit.
+
+    Args:
+        homophily: of the graph.
+        response: the learned filters; None for a model without one.
+        classes: number of classes.
+    """
+    level, text = _homophily_words(homophily, classes)
+    shape = filter_shape(response) if response is not None else None
+    advice = "compare with an MLP to see whether the edges help"
+    return text if shape is None else f"{text} {_filter_words(shape, level, advice)}"
 
 
 def describe(findings: Findings) -> list[str]:
@@ -60,170 +80,260 @@ def describe(findings: Findings) -> list[str]:
     return texts
 
 
-def headline(findings: Findings) -> str:
-    """How much neighbours agree, judged against chance, and what the learned filter makes of it."""
-    if findings.data.edges == 0:
-        return NO_EDGES
-    agreement = findings.agreement
-    classes = len(findings.data.class_names)
-    chance = agreement.chance if is_known(agreement.chance) else 1 / classes if classes else None
-    here = "chance here is" if is_known(agreement.chance) else "chance among classes of equal size is"
-    measured = agreement.known if is_known(agreement.known) else agreement.learned
-    lean = None
-    if not is_known(measured) or not is_known(chance):
-        first = "How often neighbours share a label is not known: no edge joins two labelled nodes."
-    else:
-        sure = is_known(agreement.known)
-        lean = lean_of(measured, chance, edges=agreement.known_edges if sure else None)
-        digits = 1 if percent(measured, 0) == percent(chance, 0) and measured != chance else 0
-        how, of = percent(measured, digits), percent(chance, digits)
-        subject = (
-            f"Neighbours share a label {how} of the time"
-            if sure
-            else "No edge joins two labelled nodes, so agreement cannot be measured; by the model's own predictions "
-            f"neighbours share a label {how} of the time"
-        )
-        first = f"{subject}; {here} {of}: {lean}{_doubt(agreement, lean) if sure else ''}."
-    return f"{first} {_filter_words(findings, lean)}"
+def _homophily_words(homophily: GraphHomophily, classes: int) -> tuple[HomophilyLevel | None, str]:
+    """The level of a graph's homophily, None where it is unknown, and the sentences that state it."""
+    sure = is_known(homophily.measured)
+    share = homophily.measured if sure else homophily.learned
+    chance = homophily.chance if is_known(homophily.chance) else 1 / classes if classes else None
+    if not is_known(share) or not is_known(chance):
+        return None, "Homophily is unknown: no edge joins two labelled nodes."
+    level = homophily_level(share, chance, edges=homophily.labelled_edges if sure else None)
+    digits = 1 if percent(share, 0) == percent(chance, 0) and share != chance else 0
+    subject = (
+        "Neighbours share a label"
+        if sure
+        else "No edge joins two labelled nodes, so homophily cannot be measured; according to the model's predictions, "
+        "neighbours share a label"
+    )
+    by_chance = "by chance" if is_known(homophily.chance) else "by chance among classes of equal size"
+    text = f"{subject} {percent(share, digits)} of the time; {percent(chance, digits)} is expected {by_chance}."
+    if level.unsure:
+        few = plural(homophily.labelled_edges, "edge")
+        return level, f"{text} With {few} between labelled nodes, the difference may be chance."
+    kind = f"{level.degree} {level.side}" if level.side else "neither homophilous nor heterophilous"
+    return level, f"{text} The graph is {kind}."
 
 
-def lean_of(measured: float, chance: float, *, edges: int | None = None) -> Lean:
-    """The side and degree of agreement; with few edges only a large difference is more than chance.
+def homophily_level(share: float, chance: float, *, edges: int | None = None) -> HomophilyLevel:
+    """The side and degree of a homophily; with few edges, only a large difference from chance counts.
 
-    >>> str(lean_of(0.23, 0.2)), str(lean_of(0.81, 0.18)), str(lean_of(0.02, 0.5)), str(lean_of(0.2, 0.2))
-    ('slightly homophilous', 'strongly homophilous', 'strongly heterophilous', 'about chance')
-    >>> str(lean_of(0.23, 0.2, edges=50))
-    'too few edges to tell it from chance'
+    Args:
+        share: of edges that join equal labels.
+        chance: the share expected by chance.
+        edges: number of edges it was measured over; None if they are many.
+
+    >>> homophily_level(0.23, 0.2).degree, homophily_level(0.02, 0.5).side, homophily_level(0.2, 0.2).side
+    ('slightly', 'heterophilous', '')
+    >>> homophily_level(0.23, 0.2, edges=50).unsure
+    True
     """
-    excess = measured - chance
+    excess = share - chance
     noise = 2 * math.sqrt(chance * (1 - chance) / edges) if edges else 0.0
     if abs(excess) < max(NEAR, noise) or not 0 < chance < 1:
-        return Lean("", "", unsure=NEAR <= abs(excess) < noise)
+        return HomophilyLevel("", "", unsure=NEAR <= abs(excess) < noise)
     way = excess / (1 - chance) if excess > 0 else -excess / chance
     degree: Literal["slightly", "clearly", "strongly"] = (
         "slightly" if way < SLIGHT else "clearly" if way < STRONG else "strongly"
     )
-    return Lean("homophilous" if excess > 0 else "heterophilous", degree)
+    return HomophilyLevel("homophilous" if excess > 0 else "heterophilous", degree)
 
 
-def _doubt(agreement: Agreement, lean: Lean) -> str:
-    few = not lean.side and agreement.known_edges < 1000
-    if not few:
-        return ""
-    return f" ({plural(agreement.known_edges, 'edge')} between labelled nodes)"
+def _filter_words(shape: FilterShape, level: HomophilyLevel | None, advice: str) -> str:
+    """What the filter keeps, in how many splits, and whether that is expected at this homophily."""
+    same = sum(kind == shape.kind for kind in shape.kinds)
+    count = "" if same == len(shape.kinds) else f" (in {same} of {plural(len(shape.kinds), 'split')})"
+    return f"The learned filter {KEEPS[shape.kind]}{count}{_verdict(shape.kind, level, advice)}."
+
+
+def _verdict(kind: Kind, level: HomophilyLevel | None, advice: str) -> str:
+    if level is None or level.unsure:
+        return f"; {advice}" if kind == "flat" else ""
+    expected = {"homophilous": "low", "heterophilous": "high", "": "flat"}[level.side]
+    if not level.side:
+        chance = "neighbours share labels only by chance"
+        return f", as expected when {chance}" if kind == expected else f", although {chance}; {advice}"
+    if kind == expected:
+        return f", as expected for a {level.side} graph"
+    if kind == "ends":
+        return f"; for a {level.side} graph, only the {expected} ones are expected"
+    slightly = " (this one is only slightly so)" if level.degree == "slightly" else ""
+    return f", which is unusual for a {level.side} graph{slightly}; {advice}"
+
+
+def too_brief(epochs: int) -> str:
+    """Why the filter should not be interpreted yet."""
+    most = plural(epochs, "epoch")
+    return f"The filter was trained too briefly to be interpreted ({most} at most); allow more time with --time-limit."
+
+
+def missing_filter(findings: Findings) -> str:
+    """Why there is no filter to show."""
+    if any(member.model == STACK for member in findings.ensemble):
+        return DEEP
+    return "This model has no spectral filter."
+
+
+def metric_name(metric: str) -> str:
+    """The display name of a metric.
+
+    >>> metric_name("roc_auc")
+    'ROC-AUC'
+    """
+    return METRIC_NAMES.get(metric, metric.replace("_", " "))
+
+
+def guess(evaluation: Evaluation, metric: str) -> float:
+    """The score of guessing: the share of the largest class for accuracy, one half for ROC-AUC."""
+    return 0.5 if metric == "roc_auc" else evaluation.majority
+
+
+def score_words(evaluation: Evaluation, metric: str) -> str:
+    """The score with its interval, compared with guessing."""
+    ours, by_guess = evaluation.ours, guess(evaluation, metric)
+    within = f" (95% interval {percent_range(ours.interval)})" if all(map(is_known, ours.interval)) else ""
+    low, high = ours.interval
+    verdict = "not clearly better than"
+    if within and low > by_guess:
+        verdict = "clearly better than"
+    elif within and high < by_guess:
+        verdict = "worse than"
+    what = "random guessing" if metric == "roc_auc" else "always predicting the largest class"
+    name = capitalised(metric_name(metric))
+    return f"{name} on held-out nodes is {percent(ours.mean)}{within}, {verdict} {what} ({percent(by_guess)})."
 
 
 def comparisons(findings: Findings) -> list[str]:
-    """A sentence for each other model; without edges all are the same, and none has anything to teach."""
+    """A sentence for each other model; none for a graph without edges, on which all models are the same."""
     if findings.evaluation is None or findings.data.edges == 0:
         return []
     return [comparison_words(findings.evaluation.ours, other) for other in _rivals(findings)]
 
 
-def _filter_words(findings: Findings, lean: Lean | None) -> str:
-    shape = filter_shape(findings.response) if findings.response is not None else None
-    if shape is None:
-        return missing_filter(findings)
-    if findings.cut_at is not None:
-        return too_brief(findings.cut_at)
-    return f"The learned filter {KEEPS[shape.kind]}{_how_often(shape)}{_verdict(shape.kind, lean, findings)}."
-
-
-def too_brief(epochs: int) -> str:
-    """Why the filter that is there says nothing yet."""
-    most = plural(epochs, "epoch")
-    return f"The filter had too little time to take shape ({most} at most); give it more with --for."
-
-
-def missing_filter(findings: Findings) -> str:
-    """Why there is no filter to look at."""
-    if any(part.model == STACK for part in findings.parts):
-        return DEEP
-    return "This model has no spectral filter to show."
-
-
-def _how_often(shape: FilterShape) -> str:
-    alike = sum(kind == shape.kind for kind in shape.kinds)
-    return "" if alike == len(shape.kinds) else f" (by itself so in {alike} of {plural(len(shape.kinds), 'split')})"
-
-
-def _verdict(kind: Kind, lean: Lean | None, findings: Findings) -> str:
-    """Whether the filter is what the agreement of neighbours lets one expect."""
-    look = (
-        "look at the comparison with the MLP"
-        if any(other.model.lower() == "mlp" for other in _rivals(findings))
-        else "a comparison with an MLP would show whether the structure helps"
-    )
-    if lean is None or lean.unsure:
-        return f"; {look}" if kind == "flat" else ""
-    expected = {"homophilous": "low", "heterophilous": "high", "": "flat"}[lean.side]
-    if kind == expected:
-        return ", and that is what one expects here"
-    if kind == "flat":
-        return f", which is unusual for a {lean.side} graph; {look}"
-    if not lean.side:
-        return f"; where neighbours agree no more than by chance nothing favours that, so {look}"
-    if kind == "ends":
-        return f"; one expects the {expected} end in a {lean.side} graph, the other is a surprise"
-    though = ", though it is only slightly so" if lean.degree == "slightly" else ""
-    return f", which is unusual for a {lean.side} graph{though}; {look}"
-
-
-def metric_name(metric: str) -> str:
-    """The metric's name for people.
-
-    >>> metric_name("roc_auc")
-    'ROC-AUC'
-    """
-    return NAMES.get(metric, metric.replace("_", " "))
-
-
-def guess(evaluation: Evaluation, metric: str) -> float:
-    """What guessing reaches: the largest class's share of accuracy, one half of the area under a ROC curve."""
-    return 0.5 if metric == "roc_auc" else evaluation.majority
-
-
-def score_words(evaluation: Evaluation, metric: str) -> str:
-    """The score with its interval, against guessing."""
-    ours, by_guess = evaluation.ours, guess(evaluation, metric)
-    within = f" (95% interval {percent_range(ours.interval)})" if all(map(is_known, ours.interval)) else ""
-    lowest, highest = ours.interval
-    if within and lowest > by_guess:
-        judged = "clearly better than"
-    elif within and highest < by_guess:
-        judged = "worse than"
-    else:
-        judged = "not clearly better than"
-    what = "guessing at random" if metric == "roc_auc" else "guessing the largest class"
-    reached = f"{percent(ours.mean)} {metric_name(metric)}{within}"
-    return (
-        f"On nodes whose labels it had not seen it reaches {reached}, {judged} {what}, which gives {percent(by_guess)}."
-    )
-
-
-def comparison_words(ours: Scores, other: Scores) -> str:
-    """Whether a difference to another model is more than noise, by the rule of :func:`comparison_rule`."""
-    name, lesson = {
-        "mlp": ("an MLP, which sees no edges", ("The structure is worth it", "The structure does harm here")),
-        "gcn": ("a GCN, which only smooths", ("A filter of its own pays", "Plain smoothing does better here")),
-    }.get(other.model.lower(), (other.model, ("It is better", "It is worse")))
+def comparison_words(ours: SplitScores, other: SplitScores) -> str:
+    """Whether the difference from another model is more than noise, by the rule of :func:`comparison_rule`."""
+    name, better, worse = {
+        "mlp": ("an MLP, which ignores the edges", "The edges help", "The edges do harm"),
+        "gcn": ("a GCN, which only smooths", "Learning the filter helps", "Plain smoothing is better"),
+    }.get(other.model.lower(), (other.model, "Better", "Worse"))
     found = compare(ours.splits, other.splits, ours.ratio) if len(ours.splits) == len(other.splits) else None
     if found is None or not has_width(found.low, found.high):
-        return f"From {plural(len(ours.splits), 'split')} it cannot be told whether it is better than {name}."
-    size = f"{points(abs(found.mean)).lstrip('+')} points {'better' if found.mean > 0 else 'worse'} than {name}"
-    interval = f"95% interval {points(max(found.low, -1.0))} to {points(min(found.high, 1.0))}"
+        return f"{plural(len(ours.splits), 'split')} cannot show whether the model is better than {name}."
+    size = f"{signed_points(abs(found.mean)).lstrip('+')} points {'better' if found.mean > 0 else 'worse'} than {name}"
+    interval = f"95% interval {signed_points(max(found.low, -1.0))} to {signed_points(min(found.high, 1.0))}"
     if found.low > 0:
-        return f"{lesson[0]}: {size} ({interval})."
+        return f"{better}: {size} ({interval})."
     if found.high < 0:
-        return f"{lesson[1]}: {size} ({interval})."
-    return f"Within noise of {name}: {points(found.mean)} points ({interval})."
+        return f"{worse}: {size} ({interval})."
+    return f"No clear difference from {name}: {signed_points(found.mean)} points ({interval})."
 
 
-def comparison_rule(ours: Scores) -> str:
-    """How differences between models are judged, in words."""
-    return RULE.format(rest=f"{1 / ours.ratio:.3g}")
+def comparison_rule(ours: SplitScores) -> str:
+    """How models are compared."""
+    return (
+        "Models are compared by their difference on each split. A difference is clear when the 95% interval of its "
+        "mean excludes 0. The interval is corrected for splits that share training nodes (Nadeau and Bengio, 2003; "
+        f"one test node for every {1 / ours.ratio:.3g} training nodes)."
+    )
 
 
-def _rivals(findings: Findings) -> list[Scores]:
+def _rivals(findings: Findings) -> list[SplitScores]:
     evaluation = findings.evaluation
     return [] if evaluation is None else [one for one in evaluation.others if one.model != evaluation.ours.model]
+
+
+def is_known(number: float | None) -> TypeGuard[float]:
+    """Whether there is a finite number to show."""
+    return number is not None and math.isfinite(number)
+
+
+def has_width(low: float, high: float) -> bool:
+    """Whether an interval is informative: it has no width where all of a few splits happen to score the same.
+
+    >>> has_width(0.25, 0.5), has_width(0.5, 0.5 + 1e-16), has_width(float("nan"), float("nan"))
+    (True, False, False)
+    """
+    return high - low > 1e-9
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """A share as a percentage.
+
+    >>> percent(0.2345), percent(0.2345, 0), percent(None), percent(float("nan"))
+    ('23.4%', '23%', '–', '–')
+    """
+    return f"{100 * share:.{digits}f}%" if is_known(share) else DASH
+
+
+def percent_range(interval: tuple[float, float]) -> str:
+    """An interval of shares as percentages.
+
+    >>> percent_range((0.25, 0.5)), percent_range((float("nan"), 0.5))
+    ('25.0% to 50.0%', '–')
+    """
+    return f"{percent(interval[0])} to {percent(interval[1])}" if all(map(is_known, interval)) else DASH
+
+
+def signed_points(difference: float) -> str:
+    """A difference of two shares in percentage points, with its sign.
+
+    >>> signed_points(0.0512), signed_points(-0.003), signed_points(-0.0001)
+    ('+5.1', '−0.3', '0.0')
+    """
+    text = f"{100 * difference:+.1f}"
+    return "0.0" if text in ("+0.0", "-0.0") else text.replace("-", "−")
+
+
+def decimal(number: float | None, digits: int = 3) -> str:
+    """A number with a fixed number of decimals.
+
+    >>> decimal(0.25), decimal(None)
+    ('0.250', '–')
+    """
+    return f"{number:.{digits}f}" if is_known(number) else DASH
+
+
+def duration(seconds: float | None) -> str:
+    """A time in its two largest units.
+
+    >>> duration(0.42), duration(75), duration(7261), duration(None)
+    ('0.4 s', '1 min 15 s', '2 h 1 min', '–')
+    """
+    if not is_known(seconds):
+        return DASH
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def plural(count: int, noun: str, nouns: str = "") -> str:
+    """A count with its noun.
+
+    >>> plural(1, "node"), plural(1200, "node"), plural(2, "class", "classes")
+    ('1 node', '1,200 nodes', '2 classes')
+    """
+    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
+
+
+def capitalised(text: str) -> str:
+    """The text with a capital first letter, the rest as it is.
+
+    >>> capitalised("accuracy"), capitalised("ROC-AUC")
+    ('Accuracy', 'ROC-AUC')
+    """
+    return text[:1].upper() + text[1:]
+
+
+def plain(value: object) -> str:
+    """The value of a setting as text.
+
+    >>> plain(0.05), plain(True), plain(None), plain((1.0, 2.0)), plain({"a": 1})
+    ('0.05', 'yes', '–', '1, 2', 'a 1')
+    """
+    match value:
+        case None:
+            return DASH
+        case bool():
+            return "yes" if value else "no"
+        case float():
+            return f"{value:g}" if math.isfinite(value) else DASH
+        case str():
+            return value
+        case Mapping():
+            return ", ".join(f"{plain(name)} {plain(one)}" for name, one in value.items())
+        case Sequence():
+            return ", ".join(plain(one) for one in value)
+        case _:
+            return str(value)

@@ -7,6 +7,7 @@ from .record import FREQUENCIES, NUMERICS, Outcome, Record, Summary, summarise
 from .run import Progress
 from .setting import GAMMAS, Setting, override
 from .shape import band_masks, predicted_homophily, shape_penalty
+from .statistics import compare, estimate
 
 __all__ = [
     "FREQUENCIES",
@@ -19,6 +20,8 @@ __all__ = [
     "Setting",
     "Summary",
     "band_masks",
+    "compare",
+    "estimate",
     "fit",
     "override",
     "predicted_homophily",

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from newtonnet.report import Part, render_findings
+from newtonnet.report import EnsembleMember, render_findings
 from newtonnet.report.markup import script_data
 
 
@@ -77,7 +77,7 @@ def test_the_tables_hold_the_numbers_of_the_findings(page, findings):
     rows = page.tables["Held-out accuracy over 10 splits"][1:]
     assert [row[0] for row in rows] == ["newtonnet", "mlp", "gcn"]
     assert rows[0][1] == f"{100 * evaluation.ours.mean:.1f}%"
-    classes = page.tables["Held-out results of each class"][1:]
+    classes = page.tables["Held-out scores of each class"][1:]
     expected = [f"{100 * value:.1f}%" for value in (evaluation.precision[2], evaluation.recall[2], evaluation.f1[2])]
     assert classes[2] == ["course", "240", *expected]
     confusion = page.tables["Nodes of each true class by predicted class"]
@@ -92,7 +92,7 @@ def test_the_filter_is_drawn_scaled_by_each_split_s_own_maximum(page, findings):
     np.testing.assert_allclose(traces["filter g(λ), mean"]["y"], scaled.mean(axis=0))
     np.testing.assert_allclose(traces["range over splits"]["y"], scaled.min(axis=0))
     np.testing.assert_allclose(traces["energy of the labels"]["y"], findings.spectrum.label_energy)
-    assert "each split's response is divided by its own largest magnitude" in page.text
+    assert "Each of the 10 responses is divided by its largest magnitude" in page.text
 
 
 def test_the_playground_starts_from_this_run(page, findings):
@@ -130,7 +130,7 @@ def test_names_from_outside_stay_text(hostile):
     assert not {"img", "b"} & set(page.tags)
     body = text.split("<body>")[1]
     assert page.tags.count("script") == body.count("<script")  # none hides inside another
-    for name in (*hostile.data.class_names, hostile.title, hostile.command, *hostile.remarks, hostile.model):
+    for name in (*hostile.data.class_names, hostile.title, hostile.command, *hostile.warnings, hostile.model):
         assert " ".join(name.split()) in page.text
     assert "<script>alert" not in body
     assert "<!--" not in body
@@ -155,17 +155,17 @@ def test_plotly_is_given_no_markup_by_names(hostile):
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"evaluation": None}, "How good the predictions are was not measured"),
+        ({"evaluation": None}, "The predictions were not evaluated"),
         ({"spectrum": None}, "The graph's spectrum was not estimated"),
-        ({"response": None, "parts": ()}, "There is nothing to play with. This model has no spectral filter"),
+        ({"response": None, "ensemble": ()}, "There is no filter to edit. This model has no spectral filter"),
         (
-            {"response": None, "spectrum": None, "parts": ()},
-            "spectrum was not estimated either, so there is no picture",
+            {"response": None, "spectrum": None, "ensemble": ()},
+            "spectrum was not estimated, so there is no figure",
         ),
-        ({"response": None}, "There is nothing to play with. The best model here is a deep stack of filters"),
-        ({"history": ()}, "The course of the training was not kept"),
-        ({"parts": ()}, "No settings were recorded"),
-        ({"evaluation": None, "spectrum": None, "response": None, "history": ()}, "The command"),
+        ({"response": None}, "There is no filter to edit. The best model is a deep stack of filters"),
+        ({"history": ()}, "The training curves were not recorded"),
+        ({"ensemble": ()}, "No settings were recorded"),
+        ({"evaluation": None, "spectrum": None, "response": None, "history": ()}, "Command"),
     ],
 )
 def test_what_is_missing_is_said_in_a_sentence(findings, changes, sentence):
@@ -195,12 +195,12 @@ def test_no_nan_and_no_none_reaches_the_reader(findings):
         replace(one, homophily=[None] * len(one.epochs), train=[nan] * len(one.epochs)) for one in findings.history
     ]
     response = replace(findings.response, homophily=nan, pivot=nan, gammas=(nan, 0.0, 0.0))
-    agreement = replace(findings.agreement, known=None, learned=nan, chance=None)
+    homophily = replace(findings.homophily, measured=None, learned=nan, chance=None)
     broken = replace(
         findings,
         seconds=nan,
-        parts=[Part("newtonnet", nan, {"patience": None, "rate": nan, "nested": (None, {"a": nan})}, drawn=True)],
-        agreement=agreement,
+        ensemble=[EnsembleMember("newtonnet", nan, {"rate": nan, "nested": (None, {"a": nan})}, drawn=True)],
+        homophily=homophily,
         history=history,
         evaluation=evaluation,
         response=response,
@@ -208,10 +208,10 @@ def test_no_nan_and_no_none_reaches_the_reader(findings):
     text = render_findings(broken)
     page = Page(text)
     assert not re.search(r"\b(nan|NaN|None)\b", page.text + " ".join(page.alternatives))
-    assert page.tables["Held-out results of each class"][1][2:] == ["–", "–", "–"]
+    assert page.tables["Held-out scores of each class"][1][2:] == ["–", "–", "–"]
 
 
-def test_a_binary_graph_is_judged_by_roc_auc(findings):
+def test_a_binary_graph_is_evaluated_by_roc_auc(findings):
     evaluation = replace(
         findings.evaluation,
         confusion=[[80, 20], [10, 90]],
@@ -221,8 +221,8 @@ def test_a_binary_graph_is_judged_by_roc_auc(findings):
     )
     data = replace(findings.data, class_names=("no", "yes"), class_counts=(100, 100))
     page = Page(render_findings(replace(findings, metric="roc_auc", data=data, evaluation=evaluation)))
-    assert "ROC-AUC (95% interval" in page.text
-    assert "which gives 50.0%" in page.text
+    assert "ROC-AUC on held-out nodes is" in page.text
+    assert "random guessing (50.0%)" in page.text
     assert page.tables["Held-out ROC-AUC over 10 splits"][0][1] == "ROC-AUC"
 
 
@@ -232,19 +232,19 @@ def test_curves_have_the_name_of_their_metric_without_an_evaluation(findings):
     assert page.data["training-plot-data"]["layout"]["yaxis"]["title"]["text"] == "ROC-AUC"
 
 
-def test_every_part_of_an_average_is_listed_with_its_weight_and_the_one_drawn_is_marked(page):
-    rows = {row[0]: row[1:] for row in page.tables["Settings of each part of the model"]}
+def test_every_member_is_listed_with_its_weight_and_the_one_drawn_is_marked(page):
+    rows = {row[0]: row[1:] for row in page.tables["Settings of each member of the ensemble"]}
     assert rows["model"] == ["newtonnet", "newton-stack"]
     assert rows["weight"] == ["62.0%", "38.0%"]
-    assert rows["filter"] == ["the one shown", "–"]
+    assert rows["filter"] == ["shown above", "–"]
     assert (rows["degree"], rows["layers"]) == (["5", "–"], ["–", "3"])
-    assert "The model is an average: 2 of 24 settings that were tried" in page.text
+    assert "The model is an ensemble of 2 of the 24 settings tried" in page.text
 
 
-def test_a_single_part_is_the_best_of_those_tried_or_the_only_one(findings):
-    alone = replace(findings, parts=findings.parts[:1])
-    assert "These settings were the best of 24 tried" in Page(render_findings(alone)).text
-    assert "no others were tried" in Page(render_findings(replace(alone, tried=1))).text
+def test_a_single_member_is_the_best_of_those_tried_or_the_only_one(findings):
+    alone = replace(findings, ensemble=findings.ensemble[:1])
+    assert "These settings had the best validation score of 24 tried" in Page(render_findings(alone)).text
+    assert "Only these settings were tried" in Page(render_findings(replace(alone, tried=1))).text
 
 
 def test_hundreds_of_classes_fill_no_page_with_their_matrix(findings):
@@ -263,7 +263,7 @@ def test_hundreds_of_classes_fill_no_page_with_their_matrix(findings):
     assert len(text) - len(render_findings(findings)) < 2e6
     page = Page(text)
     assert "Nodes of each true class by predicted class" not in page.tables
-    errors = page.tables["The commonest errors"][1:]
+    errors = page.tables["Most common errors"][1:]
     assert errors[0] == ["class 7", "class 9", "50", "14.3%"]
     assert len(errors) == 20
 
@@ -277,16 +277,15 @@ def test_equal_short_names_keep_their_own_rows(findings):
     assert "x" not in drawn["data"][0]
 
 
-def test_a_lay_reader_is_told_what_the_words_mean(page):
+def test_the_page_explains_its_terms(page):
     for words in (
-        "By chance: how often neighbours would share a label if edges ignored the classes",
+        "Expected by chance: how often neighbours would share a label if edges ignored the classes",
         "Learned homophily: the share of edges whose two ends the model gives the same class",
-        "The energy of the labels says at which frequencies the classes live",
-        "The wider the interval, the less the score is worth",
-        "whole run",
+        "shows which frequencies separate the classes",
+        "The wider an interval, the less certain the score",
+        "total time",
     ):
         assert words in page.text, words
-    assert "trained in" not in page.text
 
 
 def test_how_the_columns_were_read_is_on_the_page(findings):
@@ -297,18 +296,18 @@ def test_how_the_columns_were_read_is_on_the_page(findings):
 def test_errors_that_are_equally_common_are_named_together(findings):
     evaluation = replace(findings.evaluation, confusion=np.diag([50] * 5) + 9 * np.eye(5, k=1, dtype=int)[:5])
     text = Page(render_findings(replace(findings, evaluation=evaluation))).text
-    expected = "student taken for faculty, faculty taken for course, course taken for project and 1 more"
-    assert f"The commonest errors, 9 nodes each: {expected}." in text
+    expected = "student predicted as faculty, faculty predicted as course, course predicted as project and 1 more"
+    assert f"Most common errors: {expected} (9 nodes each)." in text
 
 
 def test_without_edges_no_filter_is_shown(findings):
     bare = replace(findings, data=replace(findings.data, edges=0))
     page = Page(render_findings(bare))
-    assert "There are no edges for a filter to act on." in page.text
+    assert "The graph has no edges for a filter to act on." in page.text
     assert "filter-plot-data" not in page.data
 
 
 def test_a_filter_that_had_no_time_is_called_so_beside_its_picture(findings):
     page = Page(render_findings(replace(findings, cut_at=5)))
-    assert page.text.count("too little time to take shape (5 epochs at most)") == 2
+    assert page.text.count("trained too briefly to be interpreted (5 epochs at most)") == 2
     assert not any("keeps" in text for text in page.alternatives)

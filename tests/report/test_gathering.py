@@ -11,10 +11,8 @@ from newtonnet import NewtonNetClassifier, cross_validate
 from newtonnet.datasets import csbm
 from newtonnet.estimator import CrossValidation
 from newtonnet.graphs import energy_density, from_edges, homophily, spectrum
-from newtonnet.report import render_findings
-from newtonnet.report.cautions import cautions, repeats
-from newtonnet.report.evaluate import calibration, evaluate
-from newtonnet.report.gather import gather, spectrum_bytes
+from newtonnet.report import gather, render_findings
+from newtonnet.report.gathering import calibration, evaluate, graph_warnings, repeated_rows, spectrum_bytes
 
 
 @pytest.fixture(scope="module")
@@ -45,17 +43,17 @@ def findings(graph, classifier):
         ours=cross_validate(quick, graph, 3),
         others={"mlp": cross_validate(mlp, graph, 3)},
         left_out={"same": "one value only", "blank": "no value at all"},
-        remarks=["It rained."],
+        warnings=["It rained."],
     )
 
 
 def test_the_data_are_counted(graph, findings):
     data = findings.data
-    assert (data.nodes, data.edges, data.features, data.feature_kind) == (300, graph.edges, 20, "numbers")
+    assert (data.nodes, data.edges, data.features, data.feature_kind) == (300, graph.edges, 20, "dense")
     assert data.labelled == sum(data.class_counts) == 240
     assert not data.weighted
-    assert "Column 'same' holds one value only and gave no feature." in data.warnings
-    assert "Column 'blank' holds no value at all and gave no feature." in data.warnings
+    assert "Column 'same' is not used: one value only." in data.warnings
+    assert "Column 'blank' is not used: no value at all." in data.warnings
 
 
 def test_components_isolated_nodes_and_weights_are_found(two_cliques, random_graph, classifier):
@@ -66,27 +64,27 @@ def test_components_isolated_nodes_and_weights_are_found(two_cliques, random_gra
 
     cliques, loose = data(two_cliques), data(random_graph)
     assert (cliques.components, cliques.isolated, cliques.weighted) == (2, 0, False)
-    assert cliques.feature_kind == "one of its own for every node"
+    assert cliques.feature_kind == "one indicator per node"
     degrees = random_graph.adjacency.toarray().astype(bool).sum(axis=1)
     assert (loose.isolated, loose.weighted) == ((degrees == 0).sum(), True)
 
 
-def test_agreement_is_counted_over_labelled_ends_and_learned_over_all(graph, classifier, findings):
+def test_homophily_is_measured_over_labelled_ends_and_learned_over_all(graph, classifier, findings):
     ends = graph.labels[graph.pairs]
     known = (ends >= 0).all(axis=0)
-    assert findings.agreement.known_edges == known.sum()
-    assert findings.agreement.known == pytest.approx((ends[0] == ends[1])[known].mean())
-    assert findings.agreement.learned == pytest.approx(classifier.homophily_)
-    assert findings.agreement.chance == pytest.approx(homophily(graph).chance)
+    assert findings.homophily.labelled_edges == known.sum()
+    assert findings.homophily.measured == pytest.approx((ends[0] == ends[1])[known].mean())
+    assert findings.homophily.learned == pytest.approx(classifier.homophily_)
+    assert findings.homophily.chance == pytest.approx(homophily(graph).chance)
 
 
-def test_agreement_is_unknown_where_no_edge_joins_two_labels(classifier):
+def test_homophily_is_unknown_where_no_edge_joins_two_labels(classifier):
     labels = [0, -1, 1, -1, 0, 1]
     lonely = from_edges([[0, 2], [1, 3]], np.eye(6), labels=labels)
     fitted = NewtonNetClassifier(tune="off", folds=2, max_epochs=2, threads=1).fit(lonely)
     found = gather(fitted, lonely, fitted.predict_proba(lonely), title="", command="", seconds=0.0)
-    assert (found.agreement.known, found.agreement.chance, found.agreement.known_edges) == (None, None, 0)
-    assert found.agreement.learned is not None
+    assert (found.homophily.measured, found.homophily.chance, found.homophily.labelled_edges) == (None, None, 0)
+    assert found.homophily.learned is not None
     assert any("No edge joins two labelled nodes" in warning for warning in found.data.warnings)
 
 
@@ -136,22 +134,22 @@ def test_a_model_without_a_filter_has_no_response(graph):
 
 
 def test_what_is_averaged_is_listed_and_what_is_drawn_is_marked(graph, classifier, findings):
-    (part,) = findings.parts
-    assert (part.model, part.weight, part.drawn) == ("newtonnet", 1.0, True)
-    assert part.settings["gammas"] == [1.0, 2.0, 3.0]
-    assert not {"model", "weight"} & set(part.settings)
+    (member,) = findings.ensemble
+    assert (member.model, member.weight, member.drawn) == ("newtonnet", 1.0, True)
+    assert member.settings["gammas"] == [1.0, 2.0, 3.0]
+    assert not {"model", "weight"} & set(member.settings)
     shares = classifier.predict_proba(graph)
     mixed = copy(classifier)
     stack = {"model": "newton-stack", "weight": 0.7, "layers": 3}
     mixed.settings_ = [stack, {**classifier.settings_[0], "weight": 0.3}]
     mixed.filter_weight_ = 0.3
     found = gather(mixed, graph, shares, title="", command="", seconds=0.0)
-    assert [(part.weight, part.drawn) for part in found.parts] == [(0.7, False), (0.3, True)]
-    assert any("the part that has 30% of the weight" in remark for remark in found.remarks)
+    assert [(member.weight, member.drawn) for member in found.ensemble] == [(0.7, False), (0.3, True)]
+    assert any("a member with 30% of the weight" in warning for warning in found.warnings)
     mixed.settings_, mixed.filter_weight_ = [{**stack, "weight": 1.0}], 0.0
     found = gather(mixed, graph, shares, title="", command="", seconds=0.0)
-    assert [part.drawn for part in found.parts] == [False]
-    assert any("deep stack of filters" in remark and "no part in the pred" in remark for remark in found.remarks)
+    assert [member.drawn for member in found.ensemble] == [False]
+    assert any("deep stack of filters" in text and "not used for the predictions" in text for text in found.warnings)
 
 
 def test_the_metric_is_the_classifier_s(graph, classifier):
@@ -269,19 +267,19 @@ def test_perfect_probabilities_have_no_calibration_error(rng):
     ("labels", "edges", "message"),
     [
         ([0] * 12 + [1] * 12, 24, None),
-        ([0] * 12 + [1] * 12, 0, "no edges at all"),
+        ([0] * 12 + [1] * 12, 0, "no edges: only the features"),
         ([0] * 12 + [1] * 12, 15, "have no edge"),
-        ([0] * 20 + [1] * 4, 24, "'1' has fewer than 10 labels"),
-        ([0] * 23 + [1], 24, "'1' has one label only"),
+        ([0] * 20 + [1] * 4, 24, "'1' has fewer than 10 labelled nodes"),
+        ([0] * 23 + [1], 24, "'1' has only one labelled node"),
         ([0] * 22 + [1] * 2, 24, "very unbalanced: 92% of the labels are '0'"),
         ([0, -1] * 6 + [1, -1] * 6, 24, "No edge joins two labelled nodes"),
     ],
 )
-def test_a_careful_reader_is_warned(labels, edges, message, rng):
+def test_doubtful_data_give_a_warning(labels, edges, message, rng):
     nodes = np.arange(edges)
     ring = from_edges([nodes, (nodes + 1) % max(edges, 1)], rng.normal(size=(24, 3)), labels=labels)
-    said = cautions(ring)
-    assert any(message in sentence for sentence in said) if message else said == []
+    found = graph_warnings(ring)
+    assert any(message in sentence for sentence in found) if message else found == []
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -291,8 +289,8 @@ def test_repeated_features_are_found_whatever_their_storage(sparse, rng):
     graph = from_edges([[0], [1]], rows, labels=np.arange(200) % 2)
     assert isinstance(graph.features, np.ndarray) is not sparse
     expected = 200 - len(np.unique(rows.astype(np.float32), axis=0))
-    assert repeats(graph.features) == expected
-    assert any("same features as another" in sentence for sentence in cautions(graph))
+    assert repeated_rows(graph.features) == expected
+    assert any("same features as another" in sentence for sentence in graph_warnings(graph))
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -300,17 +298,17 @@ def test_one_huge_number_makes_no_rows_alike(sparse, rng):
     rows = (rng.random((1000, 20)) < (0.2 if sparse else 1)) * rng.normal(size=(1000, 20))
     rows[:, 0], rows[0, 0] = np.arange(1, 1001), 1e13
     features = rows.astype(np.float32)
-    assert repeats(sp.csr_array(features) if sparse else features) == 0
+    assert repeated_rows(sp.csr_array(features) if sparse else features) == 0
 
 
-def test_the_page_of_the_precomputed_regime_shows_the_filters_points(graph):
+def test_the_page_of_the_out_of_core_regime_shows_the_filters_points(graph):
     fitted = NewtonNetClassifier(regime="precomputed", folds=2, max_epochs=5, threads=1).fit(graph)
     found = gather(fitted, graph, fitted.predict_proba(graph), title="", command="", seconds=0.0)
     np.testing.assert_array_equal(found.response.points, fitted.filter_.points)
-    assert [part.drawn for part in found.parts] == [True]
+    assert [member.drawn for member in found.ensemble] == [True]
 
 
-def test_epochs_are_told_only_where_time_ran_out_early(graph, classifier):
+def test_epochs_are_given_only_where_time_ran_out_early(graph, classifier):
     def found(fitted):
         return gather(fitted, graph, fitted.predict_proba(graph), title="", command="", seconds=0.0).cut_at
 
@@ -322,21 +320,21 @@ def test_epochs_are_told_only_where_time_ran_out_early(graph, classifier):
     assert found(brief) == 7
 
 
-def test_notes_on_the_tables_are_among_the_warnings(graph, classifier):
+def test_warnings_about_the_tables_are_among_those_of_the_data(graph, classifier):
     shares = classifier.predict_proba(graph)
     data = gather(
-        classifier, graph, shares, title="", command="", seconds=0.0, columns="numbers: x", notes=["Odd."]
+        classifier, graph, shares, title="", command="", seconds=0.0, columns="numbers: x", data_warnings=["Odd."]
     ).data
     assert data.columns == "numbers: x"
     assert "Odd." in data.warnings
 
 
 @pytest.mark.parametrize("beyond", [False, True])
-def test_a_spectrum_beyond_the_memory_is_left_out_with_a_remark(beyond, graph, classifier):
+def test_a_spectrum_beyond_the_memory_is_left_out_with_a_warning(beyond, graph, classifier):
     allowed = spectrum_bytes(graph) - beyond
     shares = classifier.predict_proba(graph)
-    found = gather(classifier, graph, shares, title="", command="", seconds=0.0, remarks=["So."], max_memory=allowed)
+    found = gather(classifier, graph, shares, title="", command="", seconds=0.0, warnings=["So."], max_memory=allowed)
     assert (found.spectrum is None) == beyond
-    assert found.remarks[0] == "So."
-    assert any("spectrum was not estimated" in remark for remark in found.remarks) == beyond
+    assert found.warnings[0] == "So."
+    assert any("spectrum was not estimated" in warning for warning in found.warnings) == beyond
     assert ("The graph's spectrum was not estimated" in html.unescape(render_findings(found))) == beyond

@@ -1,0 +1,371 @@
+"""The page of a fit. Its headline is :func:`newtonnet.report.words.headline`; every section is a function below."""
+
+from collections.abc import Sequence
+from html import escape
+from string import Template
+
+import numpy as np
+
+from newtonnet.polynomials import chebyshev_points
+
+from .figures import (
+    MANY_CLASSES,
+    calibration_figure,
+    comparison_figure,
+    confusion_figure,
+    homophily_figure,
+    spectral_figure,
+    training_figure,
+)
+from .filter_shape import FilterShape, filter_shape
+from .findings import Evaluation, Findings, Response, Spectrum
+from .markup import asset, document, facts, paragraphs, plot, script_data, table
+from .words import (
+    DASH,
+    KEEPS,
+    capitalised,
+    comparison_rule,
+    decimal,
+    describe,
+    duration,
+    is_known,
+    metric_name,
+    missing_filter,
+    percent,
+    percent_range,
+    plain,
+    plural,
+    too_brief,
+)
+
+MEANINGS = {
+    "expected by chance": "Expected by chance: how often neighbours would share a label if edges ignored the classes "
+    "and each class kept its number of edge ends.",
+    "learned homophily": "Learned homophily: the share of edges whose two ends the model gives the same class; known "
+    "labels are kept.",
+}
+"""Explanations of the numbers in the summary."""
+NO_EDGES = "The graph has no edges for a filter to act on."
+LISTED_ERRORS = 20
+"""Errors listed where there are too many classes for a matrix of numbers."""
+NAMED_ERRORS = 3
+"""Errors named in a sentence when several are equally common."""
+MAX_POINTS = 14
+"""Points that can be chosen in the playground; a filter with more keeps them."""
+SAMPLED_POINTS = 11
+"""Points at which the playground samples a filter that has none."""
+
+
+def render_findings(findings: Findings) -> str:
+    """The page of a fit as one self-contained HTML document, which loads nothing."""
+    shape = filter_shape(findings.response) if findings.response is not None else None
+    pictured = shape is not None or findings.data.edges == 0 or findings.spectrum is None
+    sections = (
+        ("filter", "The learned filter" if pictured else "The graph's spectrum", _filter(findings, shape)),
+        ("play", "Filter playground", _playground(findings, shape)),
+        ("training", "Training", _training(findings)),
+        ("quality", "Evaluation", _evaluation(findings)),
+        ("data", "Data", _data(findings)),
+        ("again", "Settings and command", _settings(findings)),
+    )
+    contents = "".join(f'<li><a href="#{anchor}">{title}</a></li>' for anchor, title, _ in sections)
+    main = "".join(
+        f'<section id="{anchor}" aria-labelledby="{anchor}-title"><h2 id="{anchor}-title">{title}</h2>{body}</section>'
+        for anchor, title, body in sections
+    )
+    data = findings.data
+    subtitle = (
+        f"{plural(data.nodes, 'node')}, {plural(data.edges, 'edge')}, "
+        f"{plural(len(data.class_names), 'class', 'classes')}; model {findings.model}"
+    )
+    body = (
+        f'<a class="skip" href="#main">Skip to the findings</a><header><h1>{escape(findings.title)}</h1>'
+        f'{paragraphs(subtitle, css_class="quiet")}</header><main id="main">{_summary(findings)}'
+        f'<nav aria-label="Contents"><ul>{contents}</ul></nav>{main}</main>'
+        f"<footer><p>Made by newtonnet {escape(findings.version)}. This page is one file and loads "
+        "nothing from the network.</p></footer>"
+    )
+    return document(findings.title, body, scripts=("page.js", "polynomial.js", "playground.js"))
+
+
+def _summary(findings: Findings) -> str:
+    """The headline, the scores, the most important numbers and the warnings."""
+    first, *others = describe(findings)
+    homophily = findings.homophily
+    numbers = {
+        "homophily": percent(homophily.measured),
+        "expected by chance": percent(homophily.chance),
+        "learned homophily": percent(homophily.learned),
+        "total time": duration(findings.seconds),
+    }
+    if findings.evaluation is not None:
+        numbers = {f"held-out {metric_name(findings.metric)}": percent(findings.evaluation.ours.mean), **numbers}
+    shown = {name: value for name, value in numbers.items() if value != DASH}
+    meanings = [text for name, text in MEANINGS.items() if name in shown]
+    warnings = [*findings.warnings, *findings.data.warnings]
+    items = "".join(f"<li>{escape(text)}</li>" for text in warnings)
+    notice = f'<div class="notice" role="note"><strong>Warnings</strong><ul>{items}</ul></div>' if warnings else ""
+    tiles = f'<div class="numbers">{facts(shown)}</div>{paragraphs(*meanings, css_class="quiet")}'
+    return f"{paragraphs(first, css_class='lead')}{paragraphs(*others)}{tiles}{notice}"
+
+
+def _filter(findings: Findings, shape: FilterShape | None) -> str:
+    spectrum = findings.spectrum
+    if findings.data.edges == 0:
+        return paragraphs(NO_EDGES)
+    if shape is None and spectrum is None:
+        return paragraphs(missing_filter(findings), "The graph's spectrum was not estimated, so there is no figure.")
+    below = []
+    numbers = ""
+    if shape is None:
+        above = f"{missing_filter(findings)} The figure shows the graph's spectrum."
+        alternative = "The graph's spectrum."
+    else:
+        above = (
+            "The filter multiplies each frequency λ of the graph by g(λ). Low frequencies are what neighbours have in "
+            "common, high frequencies how they differ."
+        )
+        what = f"The filter {KEEPS[shape.kind]}."
+        if findings.cut_at is not None:
+            what = too_brief(findings.cut_at)
+            above = f"{what} {above}"
+        picks = [round(i * (len(shape.mean) - 1) / 4) for i in range(5)]
+        amplitudes = ", ".join(f"{shape.mean[i]:.2f} at {shape.frequencies[i]:.2f}" for i in picks)
+        alternative = f"Response over frequencies from 0 to 2. {what} Mean amplitudes: {amplitudes}."
+        response = "The response is" if len(shape.kinds) == 1 else f"Each of the {len(shape.kinds)} responses is"
+        below.append(f"{response} divided by its largest magnitude: the encoder absorbs any constant factor.")
+        if shape.points:
+            rows = [(decimal(q, 2), decimal(value)) for q, value in zip(shape.points, shape.values, strict=True)]
+            values = table(("point λ", "value"), rows, caption="Values at the points; the largest amplitude is 1")
+            numbers = f"<details><summary>Values in numbers</summary>{values}</details>"
+    if spectrum is None:
+        below.append("The graph's spectrum was not estimated.")
+    else:
+        filled = " (predicted classes where labels are missing)" if spectrum.predicted else ""
+        below.append(
+            f"The spectrum is an estimate. The energy of the labels{filled} shows which frequencies separate the "
+            "classes: a good filter keeps them."
+        )
+    picture = plot("filter-plot", spectral_figure(shape, spectrum), alternative=alternative)
+    return paragraphs(above) + picture + paragraphs(*below, css_class="quiet") + numbers
+
+
+def _playground(findings: Findings, shape: FilterShape | None) -> str:
+    """The playground from its template, and the run's numbers for its script."""
+    response = findings.response
+    if findings.data.edges == 0:
+        return paragraphs(NO_EDGES)
+    if shape is None or response is None:
+        return paragraphs(f"There is no filter to edit. {missing_filter(findings)}")
+    page = Template(asset("playground.html")).substitute(
+        most=max(MAX_POINTS, len(shape.points)),
+        norm="‖t‖²" if response.squared else "‖t‖",
+        pivot=decimal(response.pivot),
+    )
+    sampled = "" if shape.points else paragraphs("The learned filter has no points; it is sampled here.")
+    return sampled + page + script_data("playground-data", _playground_data(shape, response, findings.spectrum))
+
+
+def _playground_data(shape: FilterShape, response: Response, spectrum: Spectrum | None) -> dict[str, object]:
+    """What reset returns to: the mean shape over splits at their mean scale."""
+    scale = shape.scale if shape.scale > 0 else 1.0
+    pivot = _known(response.pivot)
+    points, values = shape.points, shape.values
+    if not points:
+        points = chebyshev_points(SAMPLED_POINTS - 1).tolist()
+        values = np.interp(points, shape.frequencies, shape.mean).tolist()
+    return {
+        "points": points,
+        "values": [scale * value for value in values],
+        "scale": scale,
+        "nonnegative": response.nonnegative,
+        "gammas": [_known(gamma) for gamma in response.gammas],
+        "pivot": pivot,
+        "h": _known(response.homophily, pivot),
+        "squared": response.squared,
+        "spectrum": None
+        if spectrum is None
+        else {
+            "frequencies": list(spectrum.frequencies),
+            "density": [_known(value) for value in spectrum.density],
+            "label_energy": [_known(value) for value in spectrum.label_energy],
+        },
+    }
+
+
+def _known(number: float, default: float = 0.0) -> float:
+    return number if is_known(number) else default
+
+
+def _training(findings: Findings) -> str:
+    history = [one for one in findings.history if one.epochs]
+    if not history:
+        return paragraphs("The training curves were not recorded.")
+    name = capitalised(metric_name(findings.metric))
+    best = sorted(one.best_epoch for one in history)
+    scores = plot(
+        "training-plot",
+        training_figure(history, findings.metric),
+        alternative=f"{name} over epochs; the best epochs lie between {best[0]} and {best[-1]}.",
+        caption=f"{name} on training and validation nodes. The model of the best epoch is kept.",
+    )
+    ends = [value for one in history for value in one.homophily[-1:] if is_known(value)]
+    if not ends:
+        return scores + paragraphs("This model does not learn a homophily.", css_class="quiet")
+    known = f"Known labels: {percent(findings.homophily.measured)}; chance: {percent(findings.homophily.chance)}."
+    homophily = plot(
+        "homophily-plot",
+        homophily_figure(history, findings.homophily),
+        alternative=f"Learned homophily over epochs, {percent(min(ends))} to {percent(max(ends))} at the end. {known}",
+        caption="Homophily of the predicted classes; training nodes keep their labels.",
+    )
+    return f'<div class="pair">{homophily}{scores}</div>'
+
+
+def _evaluation(findings: Findings) -> str:
+    evaluation = findings.evaluation
+    if evaluation is None:
+        return paragraphs("The predictions were not evaluated: cross-validation was skipped or stopped.")
+    names, counts = findings.data.class_names, findings.data.class_counts
+    return (
+        f"<h3>Comparison with other models</h3>{_comparison(evaluation, findings.metric)}"
+        f"<h3>Classes</h3>{_classes(evaluation, names, counts)}{_confusion(evaluation, names)}"
+        f"<h3>Calibration</h3>{_calibration(evaluation)}"
+    )
+
+
+def _comparison(evaluation: Evaluation, metric: str) -> str:
+    models = (evaluation.ours, *evaluation.others)
+    name = metric_name(metric)
+    means = "; ".join(f"{scores.model} {percent(scores.mean)}" for scores in models)
+    picture = plot(
+        "comparison-plot",
+        comparison_figure(evaluation, metric),
+        alternative=f"Mean {name} over the same splits: {means}.",
+        caption="Each dot is one split. Diamonds are means with their 95% interval.",
+    )
+    rows = [
+        (scores.model, percent(scores.mean), percent_range(scores.interval), duration(scores.seconds))
+        for scores in models
+    ]
+    header = ("model", name, "95% interval", "time")
+    numbers = table(header, rows, caption=f"Held-out {name} over {plural(len(evaluation.ours.splits), 'split')}")
+    rule = (comparison_rule(evaluation.ours),) if evaluation.others else ()
+    width = "The wider an interval, the less certain the score: other held-out nodes could give any score within it."
+    return f"{picture}{numbers}{paragraphs(width, *rule, css_class='quiet')}"
+
+
+def _classes(evaluation: Evaluation, names: Sequence[str], counts: Sequence[int]) -> str:
+    columns = zip(names, counts, evaluation.precision, evaluation.recall, evaluation.f1, strict=True)
+    rows = [(name, f"{count:,}", *map(percent, scores)) for name, count, *scores in columns]
+    meaning = (
+        "Precision: the share of nodes predicted as a class that belong to it. Recall: the share of nodes of a class "
+        "that are predicted as it. F1: their harmonic mean."
+    )
+    numbers = table(("class", "nodes", "precision", "recall", "F1"), rows, caption="Held-out scores of each class")
+    return numbers + paragraphs(meaning, css_class="quiet")
+
+
+def _confusion(evaluation: Evaluation, names: Sequence[str]) -> str:
+    """The confusion matrix, with its numbers or, for many classes, the most common errors."""
+    cells = [
+        (cell, i, j) for i, row in enumerate(evaluation.confusion) for j, cell in enumerate(row) if cell and i != j
+    ]
+    errors = sorted(cells, key=lambda one: -one[0])
+    worst = _worst(errors, names)
+    picture = plot(
+        "confusion-plot",
+        confusion_figure(evaluation.confusion, names),
+        alternative=f"Confusion matrix of {plural(len(names), 'class', 'classes')}. {worst}",
+        caption=f"Rows are true classes, columns predicted classes. The colour is the share of the row. {worst}",
+        max_width=280 + 90 * len(names),
+    )
+    if len(names) <= MANY_CLASSES:
+        rows = [(name, *(f"{cell:,}" for cell in row)) for name, row in zip(names, evaluation.confusion, strict=True)]
+        numbers = table(("true \\ predicted", *names), rows, caption="Nodes of each true class by predicted class")
+        return f"{picture}<details><summary>Matrix in numbers</summary>{numbers}</details>"
+    rows = [
+        (names[true], names[other], f"{count:,}", percent(count / sum(evaluation.confusion[true])))
+        for count, true, other in errors[:LISTED_ERRORS]
+    ]
+    header = ("true class", "predicted class", "nodes", "share of the true class")
+    return picture + (table(header, rows, caption="Most common errors", words=2) if rows else "")
+
+
+def _worst(errors: Sequence[tuple[int, int, int]], names: Sequence[str]) -> str:
+    """The most common errors in a sentence."""
+    if not errors:
+        return "There are no errors."
+    most = errors[0][0]
+    same = [f"{names[true]} predicted as {names[other]}" for count, true, other in errors if count == most]
+    if len(same) == 1:
+        return f"Most common error: {same[0]} ({plural(most, 'node')})."
+    more = f" and {len(same) - NAMED_ERRORS} more" if len(same) > NAMED_ERRORS else ""
+    return f"Most common errors: {', '.join(same[:NAMED_ERRORS])}{more} ({plural(most, 'node')} each)."
+
+
+def _calibration(evaluation: Evaluation) -> str:
+    bins, error = evaluation.bins, evaluation.calibration_error
+    if not bins:
+        return paragraphs("The probabilities were not recorded.")
+    surplus = sum((confidence - correct) * count for confidence, correct, count in bins)
+    verdict = "the probabilities are well calibrated"
+    if error >= 0.05:
+        verdict = f"the model is {'overconfident' if surplus > 0 else 'underconfident'} on average"
+    texts = [f"Expected calibration error {decimal(error)}: {verdict}."] if is_known(error) else []
+    picture = plot(
+        "calibration-plot",
+        calibration_figure(bins),
+        alternative=" ".join([f"Share correct against confidence in {plural(len(bins), 'bin')}.", *texts]),
+        caption="On the dotted line, 70% of predictions with confidence 70% are correct. Larger dots hold more nodes.",
+        max_width=560,
+    )
+    return paragraphs(*texts) + picture
+
+
+def _data(findings: Findings) -> str:
+    data = findings.data
+    rows = {
+        "nodes": f"{data.nodes:,} ({data.labelled:,} labelled)",
+        "edges": f"{data.edges:,}{' (weighted)' if data.weighted else ''}",
+        "features": f"{data.features:,} ({data.feature_kind})",
+        "nodes without an edge": f"{data.isolated:,}",
+        "connected components": f"{data.components:,}",
+        "edges between labelled nodes": f"{findings.homophily.labelled_edges:,}",
+    }
+    total = max(data.labelled, 1)
+    counts = zip(data.class_names, data.class_counts, strict=True)
+    classes = table(
+        ("class", "labelled nodes", "share"),
+        [(name, f"{count:,}", percent(count / total)) for name, count in counts],
+        caption="Labelled nodes of each class",
+    )
+    read = paragraphs(f"Columns were read as {data.columns}.") if data.columns else ""
+    return f'<div class="facts">{facts(rows)}</div>{read}{classes}'
+
+
+def _settings(findings: Findings) -> str:
+    """How the model was chosen, a column of settings for each member of the ensemble, and the command."""
+    members, tried = findings.ensemble, f"{findings.tried:,}"
+    if not members:
+        chosen = "No settings were recorded."
+    elif len(members) > 1:
+        chosen = (
+            f"The model is an ensemble of {len(members)} of the {tried} settings tried, weighted by validation score."
+        )
+    elif findings.tried > 1:
+        chosen = f"These settings had the best validation score of {tried} tried."
+    else:
+        chosen = "Only these settings were tried."
+    names = dict.fromkeys(name for member in members for name in member.settings)
+    rows = [
+        ("model", *(member.model for member in members)),
+        ("weight", *(percent(member.weight) for member in members)),
+        ("filter", *("shown above" if member.drawn else DASH for member in members)),
+        *((name, *(plain(member.settings.get(name)) for member in members)) for name in names),
+    ]
+    header = ("setting", *(f"member {number}" for number in range(1, len(members) + 1)))
+    listed = (
+        table(header, rows, caption="Settings of each member of the ensemble", words=len(header)) if members else ""
+    )
+    return f"{paragraphs(chosen)}{listed}<h3>Command</h3><pre><code>{escape(findings.command)}</code></pre>"
