@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 import pytest
 
-from newtonnet.cli.app import app, run
+from newtonnet.cli import app, run
 from newtonnet.training import Record
 from newtonnet.training.run import Run
 
@@ -29,8 +29,8 @@ def test_a_place_that_cannot_be_written_to_is_refused_before_any_work(command, c
     def refuse(**where):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr("newtonnet.cli.splits.TemporaryFile", refuse)
-    monkeypatch.setattr("newtonnet.cli.train.load_dataset", None)
+    monkeypatch.setattr("newtonnet.files.tempfile.TemporaryFile", refuse)
+    monkeypatch.setattr("newtonnet.datasets.load_dataset", None)
     assert run(app, [*command, "there/out.html"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "nothing can be written to " in line
@@ -196,13 +196,13 @@ def test_points_decide_the_degree(capsys):
     assert run(app, ["train", "digits", *FAST, "--points", "0,1,2", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["settings"]["degree"] == 2
     assert run(app, ["train", "digits", *FAST, "--points", "0,1,2", "--degree", "3"]) == 2
-    assert "3 points make a filter of degree 2, --degree says 3" in capsys.readouterr().err
+    assert "3 points give a filter of degree 2, got --degree 3" in capsys.readouterr().err
 
 
 def test_a_file_that_holds_no_records_is_left_alone(capsys, tmp_path):
     (tmp_path / "mine.csv").write_text("id,label\n")
     assert run(app, ["train", "digits", *FAST, "--out", "mine.csv"]) == 2
-    assert "mine.csv holds something else than records" in capsys.readouterr().err
+    assert "mine.csv holds something other than records" in capsys.readouterr().err
     assert (tmp_path / "mine.csv").read_text() == "id,label\n"
     for _ in range(2):  # records are written over, an empty file as well
         assert run(app, ["train", "digits", "--splits", "1", "--max-epochs", "2", "--out", "r.jsonl"]) == 0
@@ -230,7 +230,7 @@ def test_an_interrupted_run_exits_with_130_and_resumes_from_its_checkpoint(capsy
         patch.setattr(Run, "step", interrupted)
         assert run(app, arguments) == 130
     told = capsys.readouterr().err
-    assert "run.safetensors keeps what was done; the same command goes on from there" in told
+    assert "saved to run.safetensors; run the same command to resume" in told
     assert "stopped" in told
     assert (tmp_path / "run.safetensors").exists()
     assert run(app, arguments) == 0

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -50,7 +50,7 @@ from .run_folder import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    AnyTable = str | PathLike[str] | pa.Table | pd.DataFrame
+AnyTable: TypeAlias = "str | PathLike[str] | pa.Table | pd.DataFrame"
 
 OUT_OF_CORE = ("out-of-core", "precomputed")
 RIVALS = ("mlp", "gcn")

@@ -10,119 +10,72 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.progress import BarColumn, Progress, TextColumn
 
+from . import options
 from .app import STOPPED, app, console, print_json
-from .options import (
-    LOOP,
-    MEMORY,
-    MODEL,
-    MODELS,
-    SPLITS,
-    Assign,
-    Json,
-    MaxEpochs,
-    MaxMemory,
-    Patience,
-    Threads,
-    assignments,
-    at_least,
-    check_regime,
-    command_line,
-    memory,
-    seconds,
-)
 
 if TYPE_CHECKING:
     from newtonnet.analysis import Analysis, AnalysisProgress
-
-TABLES = "Tables"
-"""Heading of the options that say how the tables are read."""
 
 
 @app.command()
 def fit(
     context: typer.Context,
-    nodes: Annotated[Path, typer.Option(rich_help_panel=TABLES, help="Table of nodes: CSV or Parquet.")],
-    edges: Annotated[Path, typer.Option(rich_help_panel=TABLES, help="Table of edges: CSV or Parquet.")],
-    label_column: Annotated[
-        str, typer.Option(rich_help_panel=TABLES, help="Column of the nodes with the class; blank if unknown.")
-    ],
+    nodes: Annotated[Path, options.table(help="Table of nodes: CSV or Parquet.")],
+    edges: Annotated[Path, options.table(help="Table of edges: CSV or Parquet.")],
+    label_column: Annotated[str, options.table(help="Column of the nodes with the class; blank if unknown.")],
     out: Annotated[Path, typer.Option(help="Folder for the model, predictions.csv and report.html.")],
     id_column: Annotated[
-        str | None,
-        typer.Option(rich_help_panel=TABLES, help="Column of the nodes with their ids. Default: id, or the first."),
+        str | None, options.table(help="Column of the nodes with their ids. Default: id, or the first.")
     ] = None,
     source_column: Annotated[
-        str | None,
-        typer.Option(rich_help_panel=TABLES, help="Column of the edges with one end. Default: source, or the first."),
+        str | None, options.table(help="Column of the edges with one end. Default: source, or the first.")
     ] = None,
     target_column: Annotated[
-        str | None,
-        typer.Option(
-            rich_help_panel=TABLES, help="Column of the edges with the other end. Default: target, or the second."
-        ),
+        str | None, options.table(help="Column of the edges with the other end. Default: target, or the second.")
     ] = None,
     weight_column: Annotated[
-        str | None,
-        typer.Option(rich_help_panel=TABLES, help="Column of the edges with weights. Default: weight, if it exists."),
+        str | None, options.table(help="Column of the edges with weights. Default: weight, if it exists.")
     ] = None,
     ignore: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", rich_help_panel=TABLES, help="Column that is not a feature; repeatable."),
+        list[str] | None, options.table(metavar="COLUMN", help="Column that is not a feature; repeatable.")
     ] = None,
     categorical: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", rich_help_panel=TABLES, help="Column whose numbers are codes; repeatable."),
+        list[str] | None, options.table(metavar="COLUMN", help="Column whose numbers are codes; repeatable.")
     ] = None,
-    no_standardise: Annotated[
-        bool, typer.Option("--no-standardise", rich_help_panel=TABLES, help="Do not standardise numbers.")
-    ] = False,
-    text_encoding: Annotated[str, typer.Option(rich_help_panel=TABLES, help="Text encoding of CSV files.")] = "utf-8",
-    model: Annotated[str, typer.Option(rich_help_panel=MODEL, help=f"One of: {MODELS}.")] = "newtonnet",
-    no_tune: Annotated[
-        bool, typer.Option("--no-tune", rich_help_panel=MODEL, help="Train the model's default setting only.")
-    ] = False,
-    assign: Assign = None,
+    no_standardise: Annotated[bool, options.table("--no-standardise", help="Do not standardise numbers.")] = False,
+    text_encoding: Annotated[str, options.table(help="Text encoding of CSV files.")] = "utf-8",
+    model: Annotated[str, options.model(help=f"One of: {options.MODELS}.")] = "newtonnet",
+    no_tune: Annotated[bool, options.model("--no-tune", help="Train the model's default setting only.")] = False,
+    assign: options.Assign = None,
     transferable: Annotated[
-        bool,
-        typer.Option("--transferable", rich_help_panel=MODEL, help="Use only models that can predict on other graphs."),
+        bool, options.model("--transferable", help="Use only models that can predict on other graphs.")
     ] = False,
     regime: Annotated[
         str,
-        typer.Option(
-            rich_help_panel=MODEL,
+        options.model(
             help="memory; or out-of-core, for graphs that do not fit in memory: one setting, edges and propagated "
-            "features on disk.",
+            "features on disk."
         ),
-    ] = MEMORY,
+    ] = options.MEMORY,
     store: Annotated[
-        Path | None,
-        typer.Option(rich_help_panel=MODEL, help="Folder for the propagated features. Default: a temporary one."),
+        Path | None, options.model(help="Folder for the propagated features. Default: a temporary one.")
     ] = None,
     folds: Annotated[
-        int | None,
-        typer.Option(rich_help_panel=SPLITS, show_default="5", help="Number of folds for cross-validation; 0: none."),
+        int | None, options.evaluation(show_default="5", help="Number of folds for cross-validation; 0: none.")
     ] = None,
-    compare: Annotated[
-        bool, typer.Option(rich_help_panel=SPLITS, help="Compare with an MLP and a GCN on the same folds.")
-    ] = True,
-    metric: Annotated[
-        str, typer.Option(rich_help_panel=SPLITS, help="accuracy, or roc_auc for two classes.")
-    ] = "accuracy",
-    time_limit: Annotated[
-        str, typer.Option(metavar="TIME", rich_help_panel=LOOP, help="Time for everything, such as 90s or 30m.")
-    ] = "4m",
-    max_epochs: MaxEpochs = 1000,
-    patience: Patience = 100,
-    threads: Threads = None,
-    max_memory: MaxMemory = None,
-    seed: Annotated[
-        int, typer.Option(rich_help_panel=LOOP, help="Random seed of folds, initial weights and dropout.")
-    ] = 0,
+    compare: Annotated[bool, options.evaluation(help="Compare with an MLP and a GCN on the same folds.")] = True,
+    metric: Annotated[str, options.evaluation(help="accuracy, or roc_auc for two classes.")] = "accuracy",
+    time_limit: Annotated[str, options.run(metavar="TIME", help="Time for everything, such as 90s or 30m.")] = "4m",
+    max_epochs: options.MaxEpochs = 1000,
+    patience: options.Patience = 100,
+    threads: options.Threads = None,
+    max_memory: options.MaxMemory = None,
+    seed: Annotated[int, options.run(help="Random seed of folds, initial weights and dropout.")] = 0,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Write into a folder that holds other files, or the run of other tables.")
     ] = False,
-    json: Json = False,
+    json: options.Json = False,
 ) -> int:
     """Learn the classes of the nodes of your own graph; write a model, predictions for every node, and a page.
 
@@ -132,15 +85,15 @@ def fit(
 
     Example: newtonnet fit --nodes nodes.csv --edges edges.csv --label-column label --out run
     """
-    limit, room = seconds(time_limit), memory(max_memory)
-    at_least("--seed", seed, 0)
-    at_least("--patience", patience, 0)
-    at_least("--max-epochs", max_epochs, 1)
-    at_least("--threads", threads, 1)
+    limit, room = options.seconds(time_limit), options.memory(max_memory)
+    options.at_least("--seed", seed, 0)
+    options.at_least("--patience", patience, 0)
+    options.at_least("--max-epochs", max_epochs, 1)
+    options.at_least("--threads", threads, 1)
     if room is not None and room < 10**6:
         raise ValueError(f"--max-memory must be 1MB or more, got {max_memory!r}")
-    check_regime(regime, model, store=store)
-    settings = assignments(assign)
+    options.check_regime(regime, model, store=store)
+    settings = options.assignments(assign)
 
     from newtonnet import NewtonNetClassifier, TableOptions, analyse
 
@@ -164,7 +117,7 @@ def fit(
                 tune="off" if no_tune else "auto",
                 settings=settings,
                 transferable=transferable,
-                regime=regime,
+                regime="precomputed" if regime == options.OUT_OF_CORE else regime,
                 store=store,
                 metric=metric,
                 max_epochs=max_epochs,
@@ -179,7 +132,7 @@ def fit(
             title=title,
             folder=out,
             force=force,
-            command=command_line(context),
+            command=options.command_line(context),
             progress=show,
             message=lambda line: console.print(line, style="dim", soft_wrap=True),
         )

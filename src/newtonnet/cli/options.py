@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,8 +18,12 @@ from .app import console
 if TYPE_CHECKING:
     from newtonnet.search import Executor
 
-SPLITS, MODEL, LOOP = "Evaluation", "Model", "Run"
-"""Headings of the options in the help."""
+evaluation = partial(typer.Option, rich_help_panel="Evaluation")
+model = partial(typer.Option, rich_help_panel="Model")
+run = partial(typer.Option, rich_help_panel="Run")
+table = partial(typer.Option, rich_help_panel="Tables")
+training = partial(typer.Option, rich_help_panel="Training")
+"""Options under a heading of the help."""
 
 MODELS = (
     "appnp, bernnet, chebnet, chebnetii, gcn, glognn++, gprgnn, jacobiconv, legendre, linkx, mixhop, mlp, "
@@ -31,45 +36,27 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON
 DataRoot = Annotated[
     Path | None, typer.Option(help="Folder with raw data sets; it is only read. Default: $NEWTONNET_DATA.")
 ]
-Protocol = Annotated[str, typer.Option(rich_help_panel=SPLITS, help=f"How to split the nodes: {PROTOCOLS}, or fixed.")]
-MaxEpochs = Annotated[int, typer.Option(rich_help_panel=LOOP, help="Maximum number of epochs.")]
-Patience = Annotated[
-    int,
-    typer.Option(rich_help_panel=LOOP, help="Stop after this many epochs without a better validation score; 0: never."),
-]
-Threads = Annotated[int | None, typer.Option(rich_help_panel=LOOP, help="Number of threads. Default: torch's choice.")]
-MaxMemory = Annotated[
-    str | None,
-    typer.Option(rich_help_panel=LOOP, help="Memory for training, besides the graph, such as 500MB or 2GB."),
-]
+Protocol = Annotated[str, evaluation(help=f"How to split the nodes: {PROTOCOLS}, or fixed.")]
+MaxEpochs = Annotated[int, run(help="Maximum number of epochs.")]
+Patience = Annotated[int, run(help="Stop after this many epochs without a better validation score; 0: never.")]
+Threads = Annotated[int | None, run(help="Number of threads. Default: torch's choice.")]
+MaxMemory = Annotated[str | None, run(help="Memory for training, besides the graph, such as 500MB or 2GB.")]
 Assign = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="NAME=VALUE",
-        rich_help_panel=MODEL,
-        help="Any option of the model or its training; repeatable.",
-    ),
+    model("--set", metavar="NAME=VALUE", help="Any option of the model or its training; repeatable."),
 ]
 ExecutorName = Annotated[
     str,
-    typer.Option(
+    run(
         "--executor",
-        rich_help_panel=LOOP,
         help="Where to train: local, in processes on this machine; or ray, on a cluster (pip install 'ray\\[train]').",
     ),
 ]
 Address = Annotated[
     str | None,
-    typer.Option(
-        rich_help_panel=LOOP,
-        help="With --executor ray: auto, or HOST:PORT of the cluster's head node. Default: start Ray on this machine.",
-    ),
+    run(help="With --executor ray: auto, or HOST:PORT of the cluster's head node. Default: start Ray on this machine."),
 ]
-Workers = Annotated[
-    int | None,
-    typer.Option(rich_help_panel=LOOP, help="Tasks that train at the same time, one thread each. Default: all cores."),
-]
+Workers = Annotated[int | None, run(help="Tasks that train at the same time, one thread each. Default: all cores.")]
 
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0}
 _BYTES = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}

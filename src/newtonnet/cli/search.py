@@ -9,22 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from . import options
 from .app import app, console, print_json
-from .options import (
-    LOOP,
-    SPLITS,
-    Address,
-    DataRoot,
-    ExecutorName,
-    Json,
-    MaxEpochs,
-    Patience,
-    Place,
-    Protocol,
-    Workers,
-    open_executor,
-    seconds,
-)
 
 if TYPE_CHECKING:
     from newtonnet.search import Study, Trial
@@ -39,28 +25,26 @@ def search(
     ] = None,
     trials: Annotated[int, typer.Option(help="Number of settings to try, including stored ones.")] = 40,
     time_limit: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", rich_help_panel=LOOP, help="Stop after 90s, 100m or 2h; run again to continue."),
+        str | None, options.run(metavar="TIME", help="Stop after 90s, 100m or 2h; run again to continue.")
     ] = None,
     splits: Annotated[
-        int | None,
-        typer.Option(rich_help_panel=SPLITS, help="Number of splits for each setting. Default: 10, or all published."),
+        int | None, options.evaluation(help="Number of splits for each setting. Default: 10, or all published.")
     ] = None,
-    protocol: Protocol = "random",
-    max_epochs: MaxEpochs = 2000,
-    patience: Patience = 200,
-    workers: Workers = None,
-    executor: ExecutorName = "local",
-    address: Address = None,
+    protocol: options.Protocol = "random",
+    max_epochs: options.MaxEpochs = 2000,
+    patience: options.Patience = 200,
+    workers: options.Workers = None,
+    executor: options.ExecutorName = "local",
+    address: options.Address = None,
     selection: Annotated[
         str, typer.Option(help="Selection to print: paper (one setting for all splits), nested (one for each) or both.")
     ] = "both",
     results: Annotated[Path, typer.Option(help="Folder for the trials and the best settings.")] = Path("results"),
-    data_root: DataRoot = None,
+    data_root: options.DataRoot = None,
     plan: Annotated[
         bool, typer.Option("--plan", help="Measure a few epochs, print how many hours the search takes, and exit.")
     ] = False,
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Search for the best settings of models on data sets. Finished trials are stored and never run again.
 
@@ -68,8 +52,8 @@ def search(
     """
     from newtonnet.search import SELECTIONS, open_store, sweep_all, write_best
 
-    deadline = None if time_limit is None else time.monotonic() + seconds(time_limit)
-    place = Place(executor, address, workers)
+    deadline = None if time_limit is None else time.monotonic() + options.seconds(time_limit)
+    place = options.Place(executor, address, workers)
     if plan and executor == "ray" and workers is None:
         raise ValueError("--plan with --executor ray needs --workers, the number of cores of the cluster")
     if selection not in (*SELECTIONS, "both"):
@@ -82,14 +66,14 @@ def search(
         _print_plan(studies, results, trials, workers=place.count, data_root=data_root, json=json)
         return
     with ExitStack() as stack:
-        workers_of_search = stack.enter_context(open_executor(place, data_root=data_root))
+        pool = stack.enter_context(options.open_executor(place, data_root=data_root))
         cells = [(study, stack.enter_context(open_store(results, study)), trials) for study in studies]
         found = {study.key: store.trials() for study, store, _ in cells}
         try:
             with _watch(studies, found, trials) as show:
                 for study, trial in sweep_all(
                     cells,
-                    executor=workers_of_search,
+                    executor=pool,
                     stop=None if deadline is None else lambda expected: time.monotonic() + expected > deadline,
                 ):
                     found[study.key].append(trial)

@@ -3,8 +3,7 @@
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,152 +12,91 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from newtonnet.files import check_writable, write_whole
 
+from . import options
 from .app import app, console, print_json
-from .options import (
-    LOOP,
-    MEMORY,
-    MODEL,
-    MODELS,
-    OUT_OF_CORE,
-    SPLITS,
-    Address,
-    Assign,
-    DataRoot,
-    Json,
-    MaxEpochs,
-    MaxMemory,
-    Patience,
-    Place,
-    Protocol,
-    Threads,
-    assignments,
-    check_regime,
-    memory,
-)
 
 if TYPE_CHECKING:
     from newtonnet.datasets import Split
     from newtonnet.graphs import Graph
     from newtonnet.out_of_core import Done
     from newtonnet.training import Progress as TrainingProgress
-    from newtonnet.training import Record, Setting, Summary
-
-TRAINING = "Training"
-"""Heading of the options of the training in the help."""
+    from newtonnet.training import Record, Setting
 
 
 @app.command()
 def train(
     dataset: Annotated[str, typer.Argument(help="A graph by name, such as cora or csbm-heterophilous.")],
-    model: Annotated[str, typer.Option(help=f"One of: {MODELS}.")] = "newtonnet",
+    model: Annotated[str, typer.Option(help=f"One of: {options.MODELS}.")] = "newtonnet",
     splits: Annotated[
-        int | None,
-        typer.Option(rich_help_panel=SPLITS, help="Number of splits. Default: 10, or all published ones."),
+        int | None, options.evaluation(help="Number of splits. Default: 10, or all published ones.")
     ] = None,
-    protocol: Protocol = "random",
+    protocol: options.Protocol = "random",
     split_seed: Annotated[
-        int | None, typer.Option(rich_help_panel=SPLITS, help="Random seed of the splits. Default: the paper's.")
+        int | None, options.evaluation(help="Random seed of the splits. Default: the paper's.")
     ] = None,
-    seed: Annotated[
-        int,
-        typer.Option(rich_help_panel=LOOP, help="Random seed of initial weights and dropout; split i uses seed + i."),
-    ] = 0,
-    max_epochs: MaxEpochs = 2000,
-    patience: Patience = 200,
-    threads: Threads = None,
-    max_memory: MaxMemory = None,
+    seed: Annotated[int, options.run(help="Random seed of initial weights and dropout; split i uses seed + i.")] = 0,
+    max_epochs: options.MaxEpochs = 2000,
+    patience: options.Patience = 200,
+    threads: options.Threads = None,
+    max_memory: options.MaxMemory = None,
     settings: Annotated[
         str | None,
-        typer.Option(
-            rich_help_panel=TRAINING,
-            help="published, searched or default settings. Default: published ones if there are any.",
-        ),
+        options.training(help="published, searched or default settings. Default: published ones if there are any."),
     ] = None,
     gamma: Annotated[
         tuple[float, float, float] | None,
-        typer.Option(
-            metavar="G1 G2 G3",
-            rich_help_panel=TRAINING,
-            help="Weights of the shape-aware penalty on low, middle and high frequencies.",
+        options.training(
+            metavar="G1 G2 G3", help="Weights of the shape-aware penalty on low, middle and high frequencies."
         ),
     ] = None,
     variant: Annotated[
-        str | None,
-        typer.Option(rich_help_panel=TRAINING, help="Form of the penalty: paper, or code as released by the authors."),
+        str | None, options.training(help="Form of the penalty: paper, or code as released by the authors.")
     ] = None,
-    degree: Annotated[int | None, typer.Option(rich_help_panel=MODEL, help="Degree K of the filter.")] = None,
+    degree: Annotated[int | None, options.model(help="Degree K of the filter.")] = None,
     points: Annotated[
         str | None,
-        typer.Option(
-            rich_help_panel=MODEL,
-            help="Interpolation points: equispaced, chebyshev, density, or numbers in [0, 2] such as 0,0.5,1,2.",
+        options.model(
+            help="Interpolation points: equispaced, chebyshev, density, or numbers in [0, 2] such as 0,0.5,1,2."
         ),
     ] = None,
-    signed: Annotated[
-        bool, typer.Option("--signed", rich_help_panel=MODEL, help="Allow negative values of the filter.")
-    ] = False,
-    hidden: Annotated[int | None, typer.Option(rich_help_panel=MODEL, help="Width of the encoder.")] = None,
-    dropout: Annotated[
-        float | None, typer.Option(rich_help_panel=MODEL, help="Dropout of features and hidden layer.")
-    ] = None,
-    propagation_dropout: Annotated[
-        float | None, typer.Option(rich_help_panel=MODEL, help="Dropout between encoder and filter.")
-    ] = None,
-    learning_rate: Annotated[
-        float | None, typer.Option(rich_help_panel=TRAINING, help="Learning rate of the encoder.")
-    ] = None,
+    signed: Annotated[bool, options.model("--signed", help="Allow negative values of the filter.")] = False,
+    hidden: Annotated[int | None, options.model(help="Width of the encoder.")] = None,
+    dropout: Annotated[float | None, options.model(help="Dropout of features and hidden layer.")] = None,
+    propagation_dropout: Annotated[float | None, options.model(help="Dropout between encoder and filter.")] = None,
+    learning_rate: Annotated[float | None, options.training(help="Learning rate of the encoder.")] = None,
     filter_learning_rate: Annotated[
-        float | None, typer.Option(rich_help_panel=TRAINING, help="Learning rate of the filter's values.")
+        float | None, options.training(help="Learning rate of the filter's values.")
     ] = None,
-    weight_decay: Annotated[
-        float | None, typer.Option(rich_help_panel=TRAINING, help="Weight decay of all parameters.")
-    ] = None,
-    metric: Annotated[
-        str | None, typer.Option(rich_help_panel=SPLITS, help="accuracy or roc_auc. Default: the data set's own.")
-    ] = None,
-    assign: Assign = None,
-    device: Annotated[str, typer.Option(rich_help_panel=LOOP, help="Device; only cpu is tested.")] = "cpu",
+    weight_decay: Annotated[float | None, options.training(help="Weight decay of all parameters.")] = None,
+    metric: Annotated[str | None, options.evaluation(help="accuracy or roc_auc. Default: the data set's own.")] = None,
+    assign: options.Assign = None,
+    device: Annotated[str, options.run(help="Device; only cpu is tested.")] = "cpu",
     as_stored: Annotated[
-        bool,
-        typer.Option(
-            "--as-stored",
-            rich_help_panel=SPLITS,
-            help="Keep edges directed as they are stored, as in the paper's code.",
-        ),
+        bool, options.evaluation("--as-stored", help="Keep edges directed as they are stored, as in the paper's code.")
     ] = False,
-    data_root: DataRoot = None,
+    data_root: options.DataRoot = None,
     out: Annotated[
         Path | None, typer.Option(help="File for the records (JSON lines). Default: a new file in out/records.")
     ] = None,
     checkpoint: Annotated[
-        Path | None,
-        typer.Option(rich_help_panel=LOOP, help="File that saves the run on Ctrl-C; the same command resumes from it."),
+        Path | None, options.run(help="File that saves the run on Ctrl-C; the same command resumes from it.")
     ] = None,
     regime: Annotated[
         str,
-        typer.Option(
-            rich_help_panel=LOOP,
-            help="memory; or out-of-core, for graphs that do not fit in memory: propagated features on disk.",
-        ),
-    ] = MEMORY,
-    store: Annotated[
-        Path | None,
-        typer.Option(rich_help_panel=LOOP, help="Folder for the propagated features. Default: out/blocks/…"),
-    ] = None,
+        options.run(help="memory; or out-of-core, for graphs that do not fit in memory: propagated features on disk."),
+    ] = options.MEMORY,
+    store: Annotated[Path | None, options.run(help="Folder for the propagated features. Default: out/blocks/…")] = None,
     batch: Annotated[
-        int | None,
-        typer.Option(rich_help_panel=LOOP, help="Nodes in a batch of the out-of-core regime. Default: 65536."),
+        int | None, options.run(help="Nodes in a batch of the out-of-core regime. Default: 65536.")
     ] = None,
     executor: Annotated[
-        str,
-        typer.Option(rich_help_panel=LOOP, help="With --regime out-of-core: local; or ray, which divides every batch."),
+        str, options.run(help="With --regime out-of-core: local; or ray, which divides every batch.")
     ] = "local",
-    address: Address = None,
+    address: options.Address = None,
     workers: Annotated[
-        int | None,
-        typer.Option(rich_help_panel=LOOP, help="With --executor ray: number of workers. Default: all cores."),
+        int | None, options.run(help="With --executor ray: number of workers. Default: all cores.")
     ] = None,
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Train a model on a data set; print mean ± std over splits, the learned homophily and the learned filter.
 
@@ -168,8 +106,8 @@ def train(
     from newtonnet.graphs import homophily
     from newtonnet.search.published import SCORES
 
-    place = Place(executor, address, workers)
-    check_regime(regime, model, store=store)
+    place = options.Place(executor, address, workers)
+    options.check_regime(regime, model, store=store)
     _check_batches(regime, batch, device, place)
     if out is not None:
         check_writable(out)
@@ -198,35 +136,38 @@ def train(
     else:
         seed_of_splits = PAPER_SEED if split_seed is None else split_seed
         chosen = make_splits(graph, protocol, count=10 if splits is None else splits, seed=seed_of_splits)
-    resources = {"threads": threads, "max_memory": memory(max_memory), "checkpoint": checkpoint}
+    resources: dict[str, Any] = {"threads": threads, "max_memory": options.memory(max_memory), "checkpoint": checkpoint}
     with _resumable(checkpoint):
-        if regime == OUT_OF_CORE:
+        if regime == options.OUT_OF_CORE:
             records = _run_out_of_core(
                 graph, setting, chosen, store=store, batch=batch, seed=seed, place=place, **resources
             )
         else:
             records = run_splits(graph, model, setting, chosen, seed=seed, device=device, **resources)
-    published = SCORES.get((dataset, model)) if setting.config.metric == loaded.entry.metric else None
-    found = TrainResult(dataset, model, protocol, setting, records, homophily(graph).edge, published)
-    path = out or Path("out") / "records" / f"{dataset}-{model}-{protocol}-{found.run_id}.jsonl"
+    true = homophily(graph).edge
+    run_id = hashlib.sha256("".join(record.id for record in records).encode()).hexdigest()[:8]
+    path = out or Path("out") / "records" / f"{dataset}-{model}-{protocol}-{run_id}.jsonl"
     try:
         write_whole(path, "".join(record.to_json() + "\n" for record in records))
         console.print(f"records: {path}", style="dim", soft_wrap=True)
     finally:  # the result is printed even if the disk is full
         if json:
-            print_json(_as_json(found))
+            print_json(_as_json(dataset, model, protocol, setting, records, true))
         else:
-            _print_result(found)
+            comparable = protocol == "random" and setting.config.metric == loaded.entry.metric
+            paper = SCORES.get((dataset, model)) if comparable else None
+            published = "" if paper is None else f"the paper: {paper[0]:.2f} ± {paper[1]:.1f} over 10 random splits"
+            _print_result(f"{model} on {dataset}", protocol, setting, records, true, published)
 
 
-def _check_batches(regime: str, batch: int | None, device: str, place: Place) -> None:
+def _check_batches(regime: str, batch: int | None, device: str, place: options.Place) -> None:
     """Refuse options of the out-of-core regime that do not go together."""
-    if regime == MEMORY and batch is not None:
-        raise ValueError(f"--batch belongs to --regime {OUT_OF_CORE}")
-    if regime == OUT_OF_CORE and device != "cpu":
-        raise ValueError(f"--regime {OUT_OF_CORE} runs on the cpu, got --device {device}")
-    if regime == MEMORY and (place.executor != "local" or place.workers is not None):
-        raise ValueError(f"--executor and --workers belong to --regime {OUT_OF_CORE}, or to newtonnet search")
+    if regime == options.MEMORY and batch is not None:
+        raise ValueError(f"--batch belongs to --regime {options.OUT_OF_CORE}")
+    if regime == options.OUT_OF_CORE and device != "cpu":
+        raise ValueError(f"--regime {options.OUT_OF_CORE} runs on the cpu, got --device {device}")
+    if regime == options.MEMORY and (place.executor != "local" or place.workers is not None):
+        raise ValueError(f"--executor and --workers belong to --regime {options.OUT_OF_CORE}, or to newtonnet search")
     if place.executor == "local" and place.workers is not None:
         raise ValueError("--workers belongs to a cluster; add --executor ray, or use --threads")
 
@@ -238,7 +179,7 @@ def _changes(assign: list[str] | None, **own: Any) -> dict[str, Any]:
         if degree not in (None, len(points) - 1):
             raise ValueError(f"{len(points)} points give a filter of degree {len(points) - 1}, got --degree {degree}")
         own["degree"] = len(points) - 1
-    return {name: value for name, value in own.items() if value is not None} | assignments(assign)
+    return {name: value for name, value in own.items() if value is not None} | options.assignments(assign)
 
 
 def _setting(dataset: str, model: str, source: str | None, changes: dict[str, Any]) -> "Setting":
@@ -256,18 +197,18 @@ def _setting(dataset: str, model: str, source: str | None, changes: dict[str, An
 
 
 def run_splits(
-    graph: "Graph",
-    model: str,
-    setting: "Setting",
-    splits: "list[Split]",
-    *,
-    seed: int = 0,
-    device: str = "cpu",
-    checkpoint: Path | None = None,
-    threads: int | None = None,
-    max_memory: int | None = None,
+    graph: "Graph", model: str, setting: "Setting", splits: "list[Split]", *, seed: int = 0, **resources: Any
 ) -> "list[Record]":
-    """Train one member for each split as one population, with a progress bar on standard error."""
+    """Train one member for each split as one population, with a progress bar on standard error.
+
+    Args:
+        graph: the graph.
+        model: name of the model.
+        setting: its options and training.
+        splits: one for each member; split i has the random seed ``seed + i``.
+        seed: first random seed.
+        resources: device, threads, memory and checkpoint of :func:`newtonnet.training.fit`.
+    """
     from newtonnet.nn import build
     from newtonnet.training import fit
 
@@ -281,17 +222,7 @@ def run_splits(
             note = f"epoch {state.epoch}, {state.training} training, best validation {state.validation:.3f}"
             bar.update(task, completed=state.epoch, note=note)
 
-        return fit(
-            population,
-            graph,
-            splits,
-            configs,
-            device=device,
-            checkpoint=checkpoint,
-            threads=threads,
-            max_memory=max_memory,
-            progress=show,
-        )
+        return fit(population, graph, splits, configs, progress=show, **resources)
 
 
 def _run_out_of_core(
@@ -302,7 +233,7 @@ def _run_out_of_core(
     store: Path | None,
     batch: int | None,
     seed: int,
-    place: Place,
+    place: options.Place,
     **resources: Any,
 ) -> "list[Record]":
     """Train one model for each split after the other, with progress bars on standard error."""
@@ -313,7 +244,7 @@ def _run_out_of_core(
     batching = Batching() if batch is None else Batching(batch=batch)
     folder = store or Path("out") / "blocks" / f"{graph.name}-{graph.checksum}-{setting.options.degree}"
     seeded = replace(setting, config=replace(setting.config, seed=seed))
-    options = {"store": folder, "batching": batching, **resources}
+    shared = {"store": folder, "batching": batching, **resources}
     with _bar() as bar:
         features = bar.add_task("propagated features", note="")
         epochs = bar.add_task(f"newtonnet on {graph.name}", total=len(splits) * setting.config.max_epochs, note="")
@@ -332,10 +263,10 @@ def _run_out_of_core(
             limits = {name: resources[name] for name in ("max_memory", "threads")}
             precompute(graph, folder, degree=make_filter(seeded, graph).degree, progress=show_features, **limits)
             bar.update(epochs, total=None, note=f"{place.count} workers on Ray")
-            options["threads"] = resources["threads"] or 1
-            records, _ = train_on_ray(graph, splits, seeded, workers=place.count, address=place.address, **options)
+            shared["threads"] = resources["threads"] or 1
+            records, _ = train_on_ray(graph, splits, seeded, workers=place.count, address=place.address, **shared)
         else:
-            records, _ = train_precomputed(graph, splits, seeded, progress=show, precomputing=show_features, **options)
+            records, _ = train_precomputed(graph, splits, seeded, progress=show, precomputing=show_features, **shared)
     console.print(f"propagated features: {folder}", style="dim", soft_wrap=True)
     return records
 
@@ -383,45 +314,20 @@ def _points(text: str | None) -> str | tuple[float, ...] | None:
         ) from None
 
 
-@dataclass(frozen=True)
-class TrainResult:
-    """One model on one data set, trained on several splits."""
+def _as_json(
+    dataset: str, model: str, protocol: str, setting: "Setting", records: "list[Record]", true: float
+) -> dict[str, Any]:
+    """The result as plain data."""
+    from newtonnet.training import summarise
 
-    dataset: str
-    model: str
-    protocol: str
-    setting: "Setting"
-    records: "list[Record]"
-    homophily: float
-    """Measured edge homophily; NaN if it is unknown."""
-    published: tuple[float, float] | None
-    """The paper's mean and standard deviation."""
-
-    @cached_property
-    def summary(self) -> "Summary":
-        """Means over the splits."""
-        from newtonnet.training import summarise
-
-        return summarise(self.records)
-
-    @property
-    def run_id(self) -> str:
-        """A name that differs if the records differ."""
-        return hashlib.sha256("".join(record.id for record in self.records).encode()).hexdigest()[:8]
-
-
-def _as_json(found: TrainResult) -> dict[str, Any]:
-    summary, first, true = found.summary, found.records[0], found.homophily
+    summary, first = summarise(records), records[0]
+    config = {name: value for name, value in first.config.items() if name != "seed"}
     return {
-        "dataset": found.dataset,
-        "model": found.model,
-        "protocol": found.protocol,
-        "settings": {
-            "source": found.setting.source,
-            **first.options,
-            **{name: value for name, value in first.config.items() if name != "seed"},
-        },
-        "metric": found.setting.config.metric,
+        "dataset": dataset,
+        "model": model,
+        "protocol": protocol,
+        "settings": {"source": setting.source, **first.options, **config},
+        "metric": setting.config.metric,
         "mean": summary.mean,
         "accuracy": summary.accuracy,
         "std": summary.std,
@@ -430,31 +336,28 @@ def _as_json(found: TrainResult) -> dict[str, Any]:
         "homophily": {"learned": summary.homophily, "true": true if true == true else None},
         "points": list(summary.points),
         "values": list(summary.values),
-        "epochs": [record.outcome.epochs for record in found.records],
-        "seconds": sum(record.outcome.seconds for record in found.records),
+        "epochs": [record.outcome.epochs for record in records],
+        "seconds": sum(record.outcome.seconds for record in records),
     }
 
 
-def _print_result(found: TrainResult) -> None:
+def _print_result(
+    title: str, protocol: str, setting: "Setting", records: "list[Record]", true: float, published: str
+) -> None:
     """Print the score beside the paper's, homophily, and the filter."""
     from newtonnet.report import draw_response
+    from newtonnet.training import summarise
 
-    summary, config = found.summary, found.setting.config
-    print(
-        f"{found.model} on {found.dataset}: {config.metric} {summary.score()} "
-        f"over {len(summary.splits)} {found.protocol} splits"
-    )
+    summary, config = summarise(records), setting.config
+    print(f"{title}: {config.metric} {summary.score()} over {len(summary.splits)} {protocol} splits")
     if config.metric != "accuracy" and summary.accuracy is not None:
         print(f"accuracy {100 * summary.accuracy:.2f}")
-    if found.published is not None and found.protocol == "random":
-        mean, std = found.published
-        print(f"the paper: {mean:.2f} ± {std:.1f} over 10 random splits")
+    if published:
+        print(published)
     if summary.failed:
-        print(f"{summary.failed} of {len(found.records)} members failed: their loss became NaN")
+        print(f"{summary.failed} of {len(records)} members failed: their loss became NaN")
     learned = "none" if summary.homophily is None else f"{summary.homophily:.3f}"
-    print(
-        f"homophily: learned {learned}, true {found.homophily:.3f}; settings: {found.setting.source} ({config.variant})"
-    )
+    print(f"homophily: learned {learned}, true {true:.3f}; settings: {setting.source} ({config.variant})")
     if summary.values:
         values = ", ".join(f"{value:.2f}" for value in summary.values)
         print(f"learned values at the points: {values}\n{draw_response(summary.response)}")
