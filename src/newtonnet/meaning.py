@@ -1,7 +1,7 @@
-"""The name that was probably meant where another was given."""
+"""Names in messages: the one that was probably meant, and long lists cut short."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 def meant(wanted: str, names: Iterable[str]) -> str:
@@ -13,3 +13,17 @@ def meant(wanted: str, names: Iterable[str]) -> str:
     folded = {name.casefold(): name for name in names}
     near = difflib.get_close_matches(wanted.casefold(), folded, n=1)
     return f"did you mean {folded[near[0]]!r}? " if near else ""
+
+
+MOST_LISTED = 10
+"""Names that a message lists."""
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names, and how many more there are.
+
+    >>> listed(["a", "b"]), listed("abcdefghijklm")
+    ('a, b', 'a, b, c, d, e, f, g, h, i, j and 3 more')
+    """
+    more = len(names) - MOST_LISTED
+    return ", ".join(names[:MOST_LISTED]) + (f" and {more:,} more" if more > 0 else "")

@@ -21,7 +21,7 @@ WEIGHTED = replace(COLUMNS, weight="weight")
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     monkeypatch.setattr("newtonnet.tables.tables.PIECE", 20)
-    monkeypatch.setattr("newtonnet.tables.table_stream.BLOCK", 256)
+    monkeypatch.setattr("newtonnet.tables.readers.BLOCK", 256)
 
 
 @pytest.fixture
@@ -164,3 +164,8 @@ def test_a_trusted_graph_is_still_checked_where_that_is_cheap(path):
         trusted_graph(features, path.adjacency, labels, class_names=["a"])
     with pytest.raises(ValueError, match="expected 3 node names"):
         trusted_graph(features, path.adjacency, labels, **names, node_names=["one"])
+
+
+def test_directed_edges_on_disk_are_refused(write, tmp_path):
+    with pytest.raises(ValueError, match="edges on disk cannot be directed"):
+        read_mapped(*write("csv", "texts"), TableOptions(directed=True), folder=tmp_path / "a")
