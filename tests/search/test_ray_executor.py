@@ -19,7 +19,7 @@ import pytest
 import newtonnet
 from newtonnet.cli.app import app, run
 from newtonnet.search import make_study, on_ray, open_store, propose, read_trials, store_path, sweep, sweep_all
-from newtonnet.search.task import Task, run_task
+from newtonnet.search.trials import Task, run_task
 from newtonnet_paper.cells import Cell
 
 ray = pytest.importorskip("ray")
@@ -231,7 +231,7 @@ def _refuse(home):
 
 
 def test_a_node_that_cannot_read_a_task_is_named_in_one_line(study, executor, tmp_path):
-    with pytest.raises(ChildProcessError, match=r"cannot run on a node: .*; has every node the newtonnet"):
+    with pytest.raises(ChildProcessError, match=r"cannot run on a node: .*; check that every node has"):
         search(tmp_path, replace(study, label=_Foreign()), executor)
 
 
@@ -257,7 +257,7 @@ def test_a_process_that_is_connected_takes_no_other_address(executor):
 
 def test_a_task_that_is_lost_too_often_stops_the_search(study, cluster, executor, tmp_path, monkeypatch):
     """Its worker dies by a signal, as where memory is short."""
-    monkeypatch.setattr(import_module("newtonnet.search.ray_executor"), "LOSSES", 0)
+    monkeypatch.setattr(import_module("newtonnet.search.executors"), "LOSSES", 0)
     over = threading.Event()
 
     def kill_workers():
@@ -269,7 +269,7 @@ def test_a_task_that_is_lost_too_often_stops_the_search(study, cluster, executor
     thread = threading.Thread(target=kill_workers)
     thread.start()
     try:
-        with pytest.raises(ChildProcessError, match=r"0 was lost 1 times \(WorkerCrashedError\); is memory short"):
+        with pytest.raises(ChildProcessError, match=r"0 was lost once \(WorkerCrashedError\); is there enough memory"):
             search(tmp_path, replace(study, max_epochs=2000, patience=None), executor, trials=1)
     finally:
         over.set()

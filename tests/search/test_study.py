@@ -2,9 +2,8 @@ import pytest
 
 from newtonnet.datasets import csbm
 from newtonnet.nn import ZOO, build
-from newtonnet.search import difference, identity, model_space
-from newtonnet.search.settings import find_setting
-from newtonnet.search.space import point
+from newtonnet.search import difference, find_setting, identity, model_space
+from newtonnet.search.study import point
 from newtonnet.training import override
 
 
