@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,7 @@ from newtonnet.nn import find_model
 from newtonnet.out_of_core import read_mapped
 from newtonnet.out_of_core.propagate_blocks import MEMORY
 from newtonnet.report import Findings, SplitScores, gather, guess, headline, is_known, plural, render_findings
-from newtonnet.tables import Reading, TableOptions, column_names, listed, read_tables
+from newtonnet.tables import Reading, TableOptions, TableSource, column_names, listed, read_tables
 
 from .evaluation import StartStep, evaluate_models, first_interrupt, held_out_folds
 from .run_folder import (
@@ -46,11 +46,6 @@ from .run_folder import (
     run_text,
     write_model,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-AnyTable: TypeAlias = "str | PathLike[str] | pa.Table | pd.DataFrame"
 
 OUT_OF_CORE = ("out-of-core", "precomputed")
 RIVALS = ("mlp", "gcn")
@@ -168,7 +163,7 @@ class Analysis:
         run, classifier = read_run(Path(folder))
         return cls(classifier, run, None, Path(folder))
 
-    def predict(self, nodes: "AnyTable | None" = None, edges: "AnyTable | None" = None) -> Prediction:
+    def predict(self, nodes: TableSource | None = None, edges: TableSource | None = None) -> Prediction:
         """Predict the class of every node of two tables that have the columns of those of the fit.
 
         Args:
@@ -239,8 +234,8 @@ class Analysis:
 
 
 def analyse(
-    nodes: "AnyTable",
-    edges: "AnyTable",
+    nodes: TableSource,
+    edges: TableSource,
     *,
     label_column: str,
     tables: TableOptions | None = None,
@@ -366,7 +361,7 @@ def _table_reader(classifier: NewtonNetClassifier) -> Iterator[Callable[..., Rea
 
 
 def _read_again(
-    read: Callable[..., Reading], nodes: "AnyTable", edges: "AnyTable", run: RunDescription
+    read: Callable[..., Reading], nodes: TableSource, edges: TableSource, run: RunDescription
 ) -> tuple[Graph, list[str]]:
     """Read tables as those of a run were read, with notes; the column of labels may be missing."""
     there = column_names(nodes, text_encoding=run.text_encoding)
@@ -415,7 +410,7 @@ def _check_tied(classifier: NewtonNetClassifier, graph: Graph, run: RunDescripti
         )
 
 
-def _describe(nodes: "AnyTable", edges: "AnyTable", reading: Reading, arguments: dict[str, Any]) -> RunDescription:
+def _describe(nodes: TableSource, edges: TableSource, reading: Reading, arguments: dict[str, Any]) -> RunDescription:
     """The run at its start; an argument that JSON does not know is stored as its text."""
     arguments["seed"] = arguments.pop("random_state")
     text = json.dumps(arguments, sort_keys=True, default=lambda one: one.item() if hasattr(one, "item") else str(one))
@@ -537,7 +532,7 @@ def _scores(scores: SplitScores) -> dict[str, Any]:
     return {"mean": scores.mean, "interval": interval, "splits": list(scores.splits), "seconds": scores.seconds}
 
 
-def _call(nodes: "AnyTable", edges: "AnyTable", label_column: str) -> str:
+def _call(nodes: TableSource, edges: TableSource, label_column: str) -> str:
     """The call that repeats an analysis, with the names of the tables that are files."""
     names = [
         name if path is None else repr(str(path))
@@ -546,12 +541,12 @@ def _call(nodes: "AnyTable", edges: "AnyTable", label_column: str) -> str:
     return f"newtonnet.analyse({', '.join(names)}, label_column={label_column!r})"
 
 
-def _file_of(table: "AnyTable | None") -> Path | None:
+def _file_of(table: TableSource | None) -> Path | None:
     """The path of a table; None for one in memory."""
     return Path(table) if isinstance(table, str | PathLike) else None
 
 
-def _table_file(table: "AnyTable") -> TableFile:
+def _table_file(table: TableSource) -> TableFile:
     path = _file_of(table)
     return TableFile(None, None) if path is None else TableFile(str(path.absolute()), file_checksum(path))
 

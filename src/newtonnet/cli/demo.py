@@ -35,7 +35,7 @@ def demo(
     check_writable(out / "report.html")
     from newtonnet.datasets import csbm, digits, make_splits
     from newtonnet.report import RecordGroup, graph_homophily, render_records
-    from newtonnet.search.settings import find_setting
+    from newtonnet.search import find_setting
 
     started = time.monotonic()
     graphs = {

@@ -88,8 +88,7 @@ def search(
 
 def _studies(datasets: list[str], models: list[str] | None, **options: Any) -> "list[Study]":
     """One study for each data set and model; data sets that are kept untuned are refused."""
-    from newtonnet.search import make_study
-    from newtonnet.search.settings import UNTOUCHED, first_settings
+    from newtonnet.search import UNTOUCHED, first_settings, make_study
 
     kept = [name for name in datasets if name in UNTOUCHED]
     if kept:
@@ -101,9 +100,9 @@ def _studies(datasets: list[str], models: list[str] | None, **options: Any) -> "
 def _models(names: list[str] | None) -> list[str]:
     """Names of models, each once; ``all`` and ``paper`` stand for several."""
     from newtonnet.nn import ZOO, find_model
-    from newtonnet.search.published import SCORES
+    from newtonnet.search import published
 
-    several = {"all": list(ZOO), "paper": list(dict.fromkeys(model for _, model in SCORES))}
+    several = {"all": list(ZOO), "paper": list(dict.fromkeys(model for _, model in published.SCORES))}
     models = [model for name in names or ["newtonnet"] for model in several.get(name, [name])]
     for name in models:
         find_model(name)
@@ -211,6 +210,8 @@ def _print_results(
 
 
 def _published(study: "Study") -> tuple[float, float] | None:
-    from newtonnet.search.published import SCORES
+    from newtonnet.search import published
 
-    return SCORES.get((study.dataset, study.model)) if study.protocol == "random" and not study.label else None
+    return (
+        published.SCORES.get((study.dataset, study.model)) if study.protocol == "random" and not study.label else None
+    )

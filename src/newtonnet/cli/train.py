@@ -104,7 +104,7 @@ def train(
     """
     from newtonnet.datasets import PAPER_SEED, load_dataset, load_splits, make_splits
     from newtonnet.graphs import homophily
-    from newtonnet.search.published import SCORES
+    from newtonnet.search import published
 
     place = options.Place(executor, address, workers)
     options.check_regime(regime, model, store=store)
@@ -155,9 +155,9 @@ def train(
             print_json(_as_json(dataset, model, protocol, setting, records, true))
         else:
             comparable = protocol == "random" and setting.config.metric == loaded.entry.metric
-            paper = SCORES.get((dataset, model)) if comparable else None
-            published = "" if paper is None else f"the paper: {paper[0]:.2f} ± {paper[1]:.1f} over 10 random splits"
-            _print_result(f"{model} on {dataset}", protocol, setting, records, true, published)
+            paper = published.SCORES.get((dataset, model)) if comparable else None
+            beside = "" if paper is None else f"the paper: {paper[0]:.2f} ± {paper[1]:.1f} over 10 random splits"
+            _print_result(f"{model} on {dataset}", protocol, setting, records, true, beside)
 
 
 def _check_batches(regime: str, batch: int | None, device: str, place: options.Place) -> None:
@@ -184,7 +184,7 @@ def _changes(assign: list[str] | None, **own: Any) -> dict[str, Any]:
 
 def _setting(dataset: str, model: str, source: str | None, changes: dict[str, Any]) -> "Setting":
     """The stored or default setting of a model on a data set, with changes."""
-    from newtonnet.search.settings import find_setting
+    from newtonnet.search import find_setting
     from newtonnet.training import override
 
     setting = find_setting(dataset, model, source)
@@ -342,7 +342,7 @@ def _as_json(
 
 
 def _print_result(
-    title: str, protocol: str, setting: "Setting", records: "list[Record]", true: float, published: str
+    title: str, protocol: str, setting: "Setting", records: "list[Record]", true: float, beside: str
 ) -> None:
     """Print the score beside the paper's, homophily, and the filter."""
     from newtonnet.report import draw_response
@@ -352,8 +352,8 @@ def _print_result(
     print(f"{title}: {config.metric} {summary.score()} over {len(summary.splits)} {protocol} splits")
     if config.metric != "accuracy" and summary.accuracy is not None:
         print(f"accuracy {100 * summary.accuracy:.2f}")
-    if published:
-        print(published)
+    if beside:
+        print(beside)
     if summary.failed:
         print(f"{summary.failed} of {len(records)} members failed: their loss became NaN")
     learned = "none" if summary.homophily is None else f"{summary.homophily:.3f}"

@@ -161,8 +161,8 @@ def find_columns(
     return Columns(key, options.label_column, source, target, weight, unused)
 
 
-def column_names(table: str | PathLike[str], *, text_encoding: str = "utf-8") -> tuple[str, ...]:
-    """The names of all columns of a file."""
+def column_names(table: TableSource, *, text_encoding: str = "utf-8") -> tuple[str, ...]:
+    """The names of all columns of a table."""
     return tuple(read_header(table, "nodes", text_encoding=text_encoding).table.column_names)
 
 
