@@ -4,7 +4,6 @@ import json
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
@@ -52,6 +51,8 @@ def _common(
     show_version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     if show_version:
+        from importlib.metadata import version
+
         print(f"newtonnet {version('newtonnet')}")
     elif context.invoked_subcommand is None:
         print(context.get_help())

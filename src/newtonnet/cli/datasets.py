@@ -8,11 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.bar import Bar
-from rich.console import Console, Group, RenderableType
-from rich.panel import Panel
-from rich.table import Table
-from rich.text import Text
+from rich.console import Console
 
 from newtonnet.files import write_whole
 
@@ -20,6 +16,9 @@ from .app import app, console, print_json
 from .options import DataRoot
 
 if TYPE_CHECKING:
+    from rich.console import Group, RenderableType
+    from rich.table import Table
+
     from newtonnet.datasets import Dataset, Statistics, Summary
 
 STATUS = {
@@ -104,7 +103,9 @@ def _all_warnings() -> Iterator[None]:
         yield
 
 
-def _list(summaries: "Sequence[Summary]") -> Table:
+def _list(summaries: "Sequence[Summary]") -> "Table":
+    from rich.table import Table
+
     grid = Table(box=None, pad_edge=False, header_style="bold")
     grid.add_column("data set")
     for column in ("nodes", "edges", "features", "classes", "homophily"):
@@ -143,8 +144,12 @@ def _without_nan(numbers: dict[str, Any]) -> dict[str, Any]:
     return {key: None if isinstance(value, float) and value != value else value for key, value in numbers.items()}
 
 
-def _sheet(dataset: "Dataset", statistics: "Statistics") -> Group:
+def _sheet(dataset: "Dataset", statistics: "Statistics") -> "Group":
     """Counts, homophily, classes, degrees, origin of the files, and warnings."""
+    from rich.console import Group
+    from rich.panel import Panel
+    from rich.text import Text
+
     entry = dataset.entry
     blocks: list[RenderableType] = [
         Text.assemble((entry.name, "bold"), "  ", entry.about),
@@ -224,7 +229,10 @@ def _origin(dataset: "Dataset") -> list[tuple[str, str]]:
     return rows
 
 
-def _pairs(rows: Sequence[tuple[str, str]]) -> Table:
+def _pairs(rows: Sequence[tuple[str, str]]) -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
     grid = Table(box=None, show_header=False, pad_edge=False)
     grid.add_column(style="cyan", no_wrap=True)
     grid.add_column()
@@ -233,7 +241,10 @@ def _pairs(rows: Sequence[tuple[str, str]]) -> Table:
     return grid
 
 
-def _bars(rows: Sequence[tuple[str, int]]) -> Table:
+def _bars(rows: Sequence[tuple[str, int]]) -> "Table":
+    from rich.bar import Bar
+    from rich.table import Table
+
     grid = Table(box=None, show_header=False, pad_edge=False)
     grid.add_column(justify="right", style="cyan", no_wrap=True)
     grid.add_column(justify="right")

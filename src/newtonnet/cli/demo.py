@@ -6,10 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.columns import Columns
-from rich.console import Console
-from rich.panel import Panel
-from rich.table import Table
 
 from newtonnet.files import check_writable, write_whole
 
@@ -57,6 +53,11 @@ def demo(
 
 
 def _print(groups: "list[RecordGroup]") -> None:
+    from rich.columns import Columns
+    from rich.console import Console
+    from rich.panel import Panel
+    from rich.table import Table
+
     from newtonnet.report import decimal, draw_response
     from newtonnet.training import summarise
 

@@ -8,7 +8,6 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import BarColumn, Progress, TextColumn
 
 from . import options
 from .app import STOPPED, app, console, print_json
@@ -146,13 +145,15 @@ def fit(
 @contextmanager
 def _progress() -> Iterator[Callable[["AnalysisProgress"], None]]:
     """A bar on standard error for one step after another, with the best score and the time left."""
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    from newtonnet.report import percent
+
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=12), TextColumn("{task.fields[note]}"))
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=1.0, note="")
 
         def show(state: "AnalysisProgress") -> None:
-            from newtonnet.report import percent
-
             left = f"{int(state.left) // 60}:{int(state.left) % 60:02d} left"
             note = f"best {percent(state.best)}, {left}" if state.activity else left
             doing = f"{state.step}: {state.activity}" if state.activity else state.step

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from . import options
 from .app import app, console, print_json
@@ -114,6 +113,8 @@ def _watch(
     studies: "Sequence[Study]", found: "Mapping[str, Sequence[Trial]]", wanted: int
 ) -> "Iterator[Callable[[Study, Trial], None]]":
     """Bars for the whole search and for every study that has begun; yields what to call with a new trial."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -125,7 +126,7 @@ def _watch(
     done = {study.key: min(len(found[study.key]), wanted) for study in studies}
     with Progress(*columns, console=console, transient=True) as bar:
         everything = bar.add_task("search", total=wanted * len(studies), completed=sum(done.values()), note="")
-        bars: dict[str, TaskID] = {}
+        bars: dict[str, Any] = {}
 
         def show(study: "Study", trial: "Trial") -> None:
             key, title = study.key, f"{study.name} on {study.dataset}"

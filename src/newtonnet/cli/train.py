@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from newtonnet.files import check_writable, write_whole
 
@@ -16,6 +15,8 @@ from . import options
 from .app import app, console, print_json
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from newtonnet.datasets import Split
     from newtonnet.graphs import Graph
     from newtonnet.out_of_core import Done
@@ -271,7 +272,9 @@ def _run_out_of_core(
     return records
 
 
-def _bar() -> Progress:
+def _bar() -> "Progress":
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}"), TimeRemainingColumn())
     return Progress(*columns, console=console, transient=True)
 
