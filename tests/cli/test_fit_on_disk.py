@@ -165,7 +165,7 @@ def test_a_spectrum_that_does_not_fit_is_left_out_and_the_page_says_why(tables, 
     assert fit(tables.arguments, tmp_path / "run", "--max-memory", "1MB", "--json") == 0
     told = json.loads(capsys.readouterr().out.splitlines()[-1])["remarks"]
     (why,) = [remark for remark in told if "spectrum" in remark]
-    assert "was not estimated: that would take about 2 MB of memory, more than the run was allowed" in why
+    assert "was not estimated: it needs about 2 MB of memory, more than the run was allowed" in why
     page = (tmp_path / "run" / "report.html").read_text()
     assert "more than the run was allowed" in page
     assert page.count("spectrum was not estimated") == 2  # where it would be shown, and why

@@ -46,7 +46,7 @@ def test_runs_of_other_settings_protocols_and_metrics_are_not_averaged(records, 
     path = changed("".join(one.to_json() + "\n" for one in others), tmp_path)
     assert run(app, ["report", str(path), "--out", str(tmp_path / "page.html")]) == 0
     text = (tmp_path / "page.html").read_text()
-    assert [text.count(f"over {count} splits") for count in (1, 2)] == [3, 1]
+    assert [text.count(f"over {count} split") for count in (1, 2)] == [3, 1]
     titles = [line.split(": ")[0] for line in capsys.readouterr().out.splitlines()]
     assert titles[0] == "newtonnet on csbm-heterophilous (degree 5, metric accuracy, protocol random)"
     for title, change in zip(titles[1:], ("degree 3", "metric roc_auc", "protocol own"), strict=True):

@@ -6,13 +6,13 @@ import pytest
 from newtonnet.report import (
     Data,
     EnsembleMember,
-    Evaluation,
     Findings,
     GraphHomophily,
+    HeldOutResults,
     History,
+    ModelScores,
     Response,
     Spectrum,
-    SplitScores,
 )
 
 CLASSES = ("student", "faculty", "course", "project", "staff")
@@ -116,7 +116,7 @@ def scores(model, centre, spread, rng, seconds):
     splits = np.clip(centre + spread * rng.standard_normal(SPLITS), 0, 1)
     reach = 2.26 * splits.std(ddof=1) * (1 / SPLITS + 1 / (SPLITS - 1)) ** 0.5
     mean = float(splits.mean())
-    return SplitScores(model, splits.tolist(), mean, (mean - reach, mean + reach), seconds, 1 / (SPLITS - 1))
+    return ModelScores(model, splits.tolist(), mean, (mean - reach, mean + reach), seconds, 1 / (SPLITS - 1))
 
 
 def evaluation(rng):
@@ -130,7 +130,7 @@ def evaluation(rng):
         confusion.append([*others_of_row[:i], correct, *others_of_row[i:]])
     table = np.array(confusion)
     precision, recall = table.diagonal() / table.sum(axis=0), table.diagonal() / table.sum(axis=1)
-    return Evaluation(
+    return HeldOutResults(
         ours=ours,
         others=others,
         majority=COUNTS[0] / sum(COUNTS),

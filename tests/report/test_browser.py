@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from newtonnet.report import render_findings
-from newtonnet.training.shape import band_masks, shape_penalty
+from newtonnet.training import band_masks, shape_penalty
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 FLAGS = (

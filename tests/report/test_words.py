@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from newtonnet.report import SplitScores, headline
+from newtonnet.report import ModelScores, headline
 from newtonnet.report.filter_shape import filter_kind, filter_shape
 from newtonnet.report.words import comparison_rule, comparison_words, describe, score_words
 
@@ -172,7 +172,7 @@ def test_roc_auc_is_compared_with_one_half(findings):
 
 
 def made(model, splits, ratio=1 / 9):
-    return SplitScores(model, splits, float(np.mean(splits)), (0.0, 1.0), 1.0, ratio)
+    return ModelScores(model, splits, float(np.mean(splits)), (0.0, 1.0), 1.0, ratio)
 
 
 def test_a_difference_counts_only_when_its_corrected_interval_leaves_out_zero():

@@ -7,13 +7,13 @@ from .figures import draw_response
 from .findings import (
     Data,
     EnsembleMember,
-    Evaluation,
     Findings,
     GraphHomophily,
+    HeldOutResults,
     History,
+    ModelScores,
     Response,
     Spectrum,
-    SplitScores,
 )
 from .fit_page import render_findings
 from .gathering import gather, graph_homophily
@@ -35,14 +35,14 @@ from .words import (
 __all__ = [
     "Data",
     "EnsembleMember",
-    "Evaluation",
     "Findings",
     "GraphHomophily",
+    "HeldOutResults",
     "History",
+    "ModelScores",
     "RecordGroup",
     "Response",
     "Spectrum",
-    "SplitScores",
     "comparisons",
     "decimal",
     "draw_response",

@@ -10,7 +10,7 @@ from typing import Any
 from newtonnet.graphs import BANDS
 
 from .filter_shape import FilterShape
-from .findings import Evaluation, GraphHomophily, History, Spectrum
+from .findings import GraphHomophily, HeldOutResults, History, Spectrum
 from .words import guess, is_known, metric_name
 
 Figure = dict[str, Any]
@@ -120,7 +120,7 @@ def _validation_at(one: History, epoch: int) -> float | None:
     return min(known, default=(0, None), key=lambda pair: pair[0])[1]
 
 
-def comparison_figure(evaluation: Evaluation, metric: str) -> Figure:
+def comparison_figure(evaluation: HeldOutResults, metric: str) -> Figure:
     """Each model's score on every split, its mean with the 95% interval, and the score of guessing."""
     models = (evaluation.ours, *evaluation.others)
     traces = []

@@ -84,7 +84,7 @@ class Spectrum:
 
 
 @dataclass(frozen=True)
-class SplitScores:
+class ModelScores:
     """Scores of one model on the held-out nodes of each split."""
 
     model: str
@@ -98,11 +98,11 @@ class SplitScores:
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class HeldOutResults:
     """Cross-validation: every labelled node is predicted by a model that was trained without its label."""
 
-    ours: SplitScores
-    others: Sequence[SplitScores]
+    ours: ModelScores
+    others: Sequence[ModelScores]
     """MLP and GCN on the same splits."""
     majority: float
     """Share of the largest class: the accuracy of always predicting it."""
@@ -161,7 +161,7 @@ class Findings:
     response: Response | None
     """None where no model that was tried has a spectral filter."""
     history: Sequence[History] = ()
-    evaluation: Evaluation | None = None
+    evaluation: HeldOutResults | None = None
     cut_at: int | None = None
     """Epochs of the longest training, if time ran out before the filter could take shape."""
     warnings: Sequence[str] = ()

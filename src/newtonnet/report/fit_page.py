@@ -1,25 +1,17 @@
 """The page of a fit. Its headline is :func:`newtonnet.report.words.headline`; every section is a function below."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from html import escape
-from string import Template
 
 import numpy as np
 
 from newtonnet.polynomials import chebyshev_points
 
-from .figures import (
-    MANY_CLASSES,
-    calibration_figure,
-    comparison_figure,
-    confusion_figure,
-    homophily_figure,
-    spectral_figure,
-    training_figure,
-)
+from . import figures
 from .filter_shape import FilterShape, filter_shape
-from .findings import Evaluation, Findings, Response, Spectrum
-from .markup import asset, document, facts, paragraphs, plot, script_data, table
+from .findings import Findings, GraphHomophily, HeldOutResults, History, Response, Spectrum
+from .markup import document, facts, fill, paragraphs, plot, script_data, table
 from .words import (
     DASH,
     KEEPS,
@@ -59,31 +51,23 @@ SAMPLED_POINTS = 11
 def render_findings(findings: Findings) -> str:
     """The page of a fit as one self-contained HTML document, which loads nothing."""
     shape = filter_shape(findings.response) if findings.response is not None else None
-    pictured = shape is not None or findings.data.edges == 0 or findings.spectrum is None
-    sections = (
-        ("filter", "The learned filter" if pictured else "The graph's spectrum", _filter(findings, shape)),
-        ("play", "Filter playground", _playground(findings, shape)),
-        ("training", "Training", _training(findings)),
-        ("quality", "Evaluation", _evaluation(findings)),
-        ("data", "Data", _data(findings)),
-        ("again", "Settings and command", _settings(findings)),
-    )
-    contents = "".join(f'<li><a href="#{anchor}">{title}</a></li>' for anchor, title, _ in sections)
-    main = "".join(
-        f'<section id="{anchor}" aria-labelledby="{anchor}-title"><h2 id="{anchor}-title">{title}</h2>{body}</section>'
-        for anchor, title, body in sections
-    )
-    data = findings.data
-    subtitle = (
-        f"{plural(data.nodes, 'node')}, {plural(data.edges, 'edge')}, "
-        f"{plural(len(data.class_names), 'class', 'classes')}; model {findings.model}"
-    )
-    body = (
-        f'<a class="skip" href="#main">Skip to the findings</a><header><h1>{escape(findings.title)}</h1>'
-        f'{paragraphs(subtitle, css_class="quiet")}</header><main id="main">{_summary(findings)}'
-        f'<nav aria-label="Contents"><ul>{contents}</ul></nav>{main}</main>'
-        f"<footer><p>Made by newtonnet {escape(findings.version)}. This page is one file and loads "
-        "nothing from the network.</p></footer>"
+    spectrum_alone = shape is None and findings.spectrum is not None and findings.data.edges > 0
+    classes = plural(len(findings.data.class_names), "class", "classes")
+    size = f"{plural(findings.data.nodes, 'node')}, {plural(findings.data.edges, 'edge')}, {classes}"
+    body = fill(
+        "fit_page.html",
+        title=escape(findings.title),
+        subtitle=escape(f"{size}; model {findings.model}"),
+        summary=_summary(findings),
+        filter_title="The graph's spectrum" if spectrum_alone else "The learned filter",
+        filter=_filter(findings, shape),
+        playground=_playground(findings, shape),
+        training=training_section(findings.history, findings.homophily, metric=findings.metric),
+        evaluation=_evaluation(findings),
+        data=_data(findings),
+        settings=_settings(findings),
+        command=escape(findings.command),
+        version=escape(findings.version),
     )
     return document(findings.title, body, scripts=("page.js", "polynomial.js", "playground.js"))
 
@@ -146,7 +130,7 @@ def _filter(findings: Findings, shape: FilterShape | None) -> str:
             f"The spectrum is an estimate. The energy of the labels{filled} shows which frequencies separate the "
             "classes: a good filter keeps them."
         )
-    picture = plot("filter-plot", spectral_figure(shape, spectrum), alternative=alternative)
+    picture = plot("filter-plot", figures.spectral_figure(shape, spectrum), alternative=alternative)
     return paragraphs(above) + picture + paragraphs(*below, css_class="quiet") + numbers
 
 
@@ -157,8 +141,9 @@ def _playground(findings: Findings, shape: FilterShape | None) -> str:
         return paragraphs(NO_EDGES)
     if shape is None or response is None:
         return paragraphs(f"There is no filter to edit. {missing_filter(findings)}")
-    page = Template(asset("playground.html")).substitute(
-        most=max(MAX_POINTS, len(shape.points)),
+    page = fill(
+        "playground.html",
+        most=str(max(MAX_POINTS, len(shape.points))),
         norm="‖t‖²" if response.squared else "‖t‖",
         pivot=decimal(response.pivot),
     )
@@ -183,13 +168,7 @@ def _playground_data(shape: FilterShape, response: Response, spectrum: Spectrum 
         "pivot": pivot,
         "h": _known(response.homophily, pivot),
         "squared": response.squared,
-        "spectrum": None
-        if spectrum is None
-        else {
-            "frequencies": list(spectrum.frequencies),
-            "density": [_known(value) for value in spectrum.density],
-            "label_energy": [_known(value) for value in spectrum.label_energy],
-        },
+        "spectrum": None if spectrum is None else asdict(spectrum),
     }
 
 
@@ -197,29 +176,39 @@ def _known(number: float, default: float = 0.0) -> float:
     return number if is_known(number) else default
 
 
-def _training(findings: Findings) -> str:
-    history = [one for one in findings.history if one.epochs]
+def training_section(
+    history: Sequence[History], homophily: GraphHomophily, *, metric: str, name: str = "training"
+) -> str:
+    """The training curves of all splits.
+
+    Args:
+        history: curves of each split.
+        homophily: of the graph.
+        metric: metric of the scores.
+        name: prefix of the figures' names, unique on the page.
+    """
+    history = [one for one in history if one.epochs]
     if not history:
         return paragraphs("The training curves were not recorded.")
-    name = capitalised(metric_name(findings.metric))
+    score = capitalised(metric_name(metric))
     best = sorted(one.best_epoch for one in history)
     scores = plot(
-        "training-plot",
-        training_figure(history, findings.metric),
-        alternative=f"{name} over epochs; the best epochs lie between {best[0]} and {best[-1]}.",
-        caption=f"{name} on training and validation nodes. The model of the best epoch is kept.",
+        f"{name}-plot",
+        figures.training_figure(history, metric),
+        alternative=f"{score} over epochs; the best epochs lie between {best[0]} and {best[-1]}.",
+        caption=f"{score} on training and validation nodes. The model of the best epoch is kept.",
     )
     ends = [value for one in history for value in one.homophily[-1:] if is_known(value)]
     if not ends:
         return scores + paragraphs("This model does not learn a homophily.", css_class="quiet")
-    known = f"Known labels: {percent(findings.homophily.measured)}; chance: {percent(findings.homophily.chance)}."
-    homophily = plot(
-        "homophily-plot",
-        homophily_figure(history, findings.homophily),
+    known = f"Known labels: {percent(homophily.measured)}; chance: {percent(homophily.chance)}."
+    learned = plot(
+        f"{name}-homophily-plot",
+        figures.homophily_figure(history, homophily),
         alternative=f"Learned homophily over epochs, {percent(min(ends))} to {percent(max(ends))} at the end. {known}",
         caption="Homophily of the predicted classes; training nodes keep their labels.",
     )
-    return f'<div class="pair">{homophily}{scores}</div>'
+    return f'<div class="pair">{learned}{scores}</div>'
 
 
 def _evaluation(findings: Findings) -> str:
@@ -227,20 +216,23 @@ def _evaluation(findings: Findings) -> str:
     if evaluation is None:
         return paragraphs("The predictions were not evaluated: cross-validation was skipped or stopped.")
     names, counts = findings.data.class_names, findings.data.class_counts
-    return (
-        f"<h3>Comparison with other models</h3>{_comparison(evaluation, findings.metric)}"
-        f"<h3>Classes</h3>{_classes(evaluation, names, counts)}{_confusion(evaluation, names)}"
-        f"<h3>Calibration</h3>{_calibration(evaluation)}"
+    return fill(
+        "evaluation.html",
+        comparison=_comparison(evaluation, findings.metric),
+        rule=paragraphs(comparison_rule(evaluation.ours), css_class="quiet") if evaluation.others else "",
+        classes=_classes(evaluation, names, counts),
+        confusion=_confusion(evaluation, names),
+        calibration=_calibration(evaluation),
     )
 
 
-def _comparison(evaluation: Evaluation, metric: str) -> str:
+def _comparison(evaluation: HeldOutResults, metric: str) -> str:
     models = (evaluation.ours, *evaluation.others)
     name = metric_name(metric)
     means = "; ".join(f"{scores.model} {percent(scores.mean)}" for scores in models)
     picture = plot(
         "comparison-plot",
-        comparison_figure(evaluation, metric),
+        figures.comparison_figure(evaluation, metric),
         alternative=f"Mean {name} over the same splits: {means}.",
         caption="Each dot is one split. Diamonds are means with their 95% interval.",
     )
@@ -250,23 +242,16 @@ def _comparison(evaluation: Evaluation, metric: str) -> str:
     ]
     header = ("model", name, "95% interval", "time")
     numbers = table(header, rows, caption=f"Held-out {name} over {plural(len(evaluation.ours.splits), 'split')}")
-    rule = (comparison_rule(evaluation.ours),) if evaluation.others else ()
-    width = "The wider an interval, the less certain the score: other held-out nodes could give any score within it."
-    return f"{picture}{numbers}{paragraphs(width, *rule, css_class='quiet')}"
+    return picture + numbers
 
 
-def _classes(evaluation: Evaluation, names: Sequence[str], counts: Sequence[int]) -> str:
+def _classes(evaluation: HeldOutResults, names: Sequence[str], counts: Sequence[int]) -> str:
     columns = zip(names, counts, evaluation.precision, evaluation.recall, evaluation.f1, strict=True)
     rows = [(name, f"{count:,}", *map(percent, scores)) for name, count, *scores in columns]
-    meaning = (
-        "Precision: the share of nodes predicted as a class that belong to it. Recall: the share of nodes of a class "
-        "that are predicted as it. F1: their harmonic mean."
-    )
-    numbers = table(("class", "nodes", "precision", "recall", "F1"), rows, caption="Held-out scores of each class")
-    return numbers + paragraphs(meaning, css_class="quiet")
+    return table(("class", "nodes", "precision", "recall", "F1"), rows, caption="Held-out scores of each class")
 
 
-def _confusion(evaluation: Evaluation, names: Sequence[str]) -> str:
+def _confusion(evaluation: HeldOutResults, names: Sequence[str]) -> str:
     """The confusion matrix, with its numbers or, for many classes, the most common errors."""
     cells = [
         (cell, i, j) for i, row in enumerate(evaluation.confusion) for j, cell in enumerate(row) if cell and i != j
@@ -275,12 +260,12 @@ def _confusion(evaluation: Evaluation, names: Sequence[str]) -> str:
     worst = _worst(errors, names)
     picture = plot(
         "confusion-plot",
-        confusion_figure(evaluation.confusion, names),
+        figures.confusion_figure(evaluation.confusion, names),
         alternative=f"Confusion matrix of {plural(len(names), 'class', 'classes')}. {worst}",
         caption=f"Rows are true classes, columns predicted classes. The colour is the share of the row. {worst}",
         max_width=280 + 90 * len(names),
     )
-    if len(names) <= MANY_CLASSES:
+    if len(names) <= figures.MANY_CLASSES:
         rows = [(name, *(f"{cell:,}" for cell in row)) for name, row in zip(names, evaluation.confusion, strict=True)]
         numbers = table(("true \\ predicted", *names), rows, caption="Nodes of each true class by predicted class")
         return f"{picture}<details><summary>Matrix in numbers</summary>{numbers}</details>"
@@ -304,7 +289,7 @@ def _worst(errors: Sequence[tuple[int, int, int]], names: Sequence[str]) -> str:
     return f"Most common errors: {', '.join(same[:NAMED_ERRORS])}{more} ({plural(most, 'node')} each)."
 
 
-def _calibration(evaluation: Evaluation) -> str:
+def _calibration(evaluation: HeldOutResults) -> str:
     bins, error = evaluation.bins, evaluation.calibration_error
     if not bins:
         return paragraphs("The probabilities were not recorded.")
@@ -315,7 +300,7 @@ def _calibration(evaluation: Evaluation) -> str:
     texts = [f"Expected calibration error {decimal(error)}: {verdict}."] if is_known(error) else []
     picture = plot(
         "calibration-plot",
-        calibration_figure(bins),
+        figures.calibration_figure(bins),
         alternative=" ".join([f"Share correct against confidence in {plural(len(bins), 'bin')}.", *texts]),
         caption="On the dotted line, 70% of predictions with confidence 70% are correct. Larger dots hold more nodes.",
         max_width=560,
@@ -345,7 +330,7 @@ def _data(findings: Findings) -> str:
 
 
 def _settings(findings: Findings) -> str:
-    """How the model was chosen, a column of settings for each member of the ensemble, and the command."""
+    """How the model was chosen, and a column of settings for each member of the ensemble."""
     members, tried = findings.ensemble, f"{findings.tried:,}"
     if not members:
         chosen = "No settings were recorded."
@@ -365,7 +350,7 @@ def _settings(findings: Findings) -> str:
         *((name, *(plain(member.settings.get(name)) for member in members)) for name in names),
     ]
     header = ("setting", *(f"member {number}" for number in range(1, len(members) + 1)))
-    listed = (
-        table(header, rows, caption="Settings of each member of the ensemble", words=len(header)) if members else ""
-    )
-    return f"{paragraphs(chosen)}{listed}<h3>Command</h3><pre><code>{escape(findings.command)}</code></pre>"
+    caption = "Settings of each member of the ensemble"
+    if len(members) == 1:
+        header, caption = ("setting", "value"), "Settings of the model"
+    return paragraphs(chosen) + (table(header, rows, caption=caption, words=len(header)) if members else "")

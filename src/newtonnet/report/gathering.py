@@ -19,20 +19,20 @@ from newtonnet.graphs import (
     known_edges,
     spectral_density,
 )
-from newtonnet.out_of_core.outcome import MODEL as OUT_OF_CORE
+from newtonnet.out_of_core.outcome import MODEL as OUT_OF_CORE_MODEL
 from newtonnet.training import Config, Record, estimate
 
 from .findings import (
     NAN,
     Data,
     EnsembleMember,
-    Evaluation,
     Findings,
     GraphHomophily,
+    HeldOutResults,
     History,
+    ModelScores,
     Response,
     Spectrum,
-    SplitScores,
 )
 from .words import DEEP, has_width, is_known, percent
 
@@ -97,7 +97,8 @@ def gather(
     fits = max_memory is None or needed <= max_memory
     found = [*warnings]
     if not fits:
-        found.append(f"The graph's spectrum was not estimated: it needs {needed / 1e6:,.0f} MB of memory.")
+        need = f"it needs about {needed / 1e6:,.0f} MB of memory, more than the run was allowed"
+        found.append(f"The graph's spectrum was not estimated: {need}.")
     if graph.edges:
         found += _filter_warnings(classifier)
     filled = np.where(graph.labels >= 0, graph.labels, probabilities.argmax(axis=1))
@@ -174,8 +175,7 @@ def _spectrum(graph: Graph, filled: NDArray[np.int64]) -> Spectrum | None:
     """The spectrum, and the energy of the centred one-hot labels in it; None for a directed graph."""
     if graph.directed:
         return None
-    one_hot = np.zeros((graph.nodes, graph.classes), dtype=np.float32)
-    one_hot[np.arange(graph.nodes), filled] = 1.0
+    one_hot = np.eye(graph.classes, dtype=np.float32)[filled]
     density = spectral_density(graph)
     energy = energy_density(graph, one_hot - one_hot.mean(axis=0))
     return Spectrum(
@@ -210,7 +210,7 @@ def _response(classifier: NewtonNetClassifier, graph: Graph, filled: NDArray[np.
 def _shown_model(classifier: NewtonNetClassifier) -> str:
     """The model whose filter is shown, by the name it has in the settings."""
     model = classifier.records_[0].model
-    return "newtonnet" if model == OUT_OF_CORE else model
+    return "newtonnet" if model == OUT_OF_CORE_MODEL else model
 
 
 def _ensemble(classifier: NewtonNetClassifier) -> list[EnsembleMember]:
@@ -250,7 +250,7 @@ def _finite(number: float | None) -> float | None:
 
 def evaluate(
     graph: Graph, model: str, ours: CrossValidation, others: Mapping[str, CrossValidation], *, metric: str = "accuracy"
-) -> Evaluation:
+) -> HeldOutResults:
     """Evaluate a model on the nodes held out in its cross-validation.
 
     Args:
@@ -266,9 +266,9 @@ def evaluate(
     np.add.at(confusion, (truth, shares.argmax(axis=1)), 1)
     correct, true, predicted = confusion.diagonal(), confusion.sum(axis=1), confusion.sum(axis=0)
     bins = calibration(shares, truth)
-    return Evaluation(
-        ours=scores(graph, model, ours, metric=metric),
-        others=[scores(graph, name, other, metric=metric) for name, other in others.items()],
+    return HeldOutResults(
+        ours=_scores(graph, model, ours, metric),
+        others=[_scores(graph, name, other, metric) for name, other in others.items()],
         majority=float(true.max() / len(truth)),
         confusion=confusion.tolist(),
         precision=_ratios(correct, predicted),
@@ -283,17 +283,11 @@ def _ratios(above: NDArray[np.int64], below: NDArray[np.int64]) -> list[float | 
     return [float(a / b) if b else None for a, b in zip(above, below, strict=True)]
 
 
-def scores(graph: Graph, model: str, found: CrossValidation, *, metric: str = "accuracy") -> SplitScores:
+def _scores(graph: Graph, model: str, found: CrossValidation, metric: str) -> ModelScores:
     """Mean and 95% interval over splits, corrected for training nodes that the splits share, within 0 and 1.
 
     The interval of an accuracy is never narrower than Wilson's for the number of nodes held out: stratified folds vary
     less than new nodes would, and one fold, or folds with equal scores, show no variation at all.
-
-    Args:
-        graph: the graph with its labels.
-        model: name of the model.
-        found: its cross-validation.
-        metric: metric of the scores.
     """
     held = float(np.mean([len(test) for test in found.test]))
     ratio = held / max(len(graph.labelled) - held, 1)
@@ -304,7 +298,7 @@ def scores(graph: Graph, model: str, found: CrossValidation, *, metric: str = "a
     within = (NAN, NAN)
     if known:
         within = (max(min(low for low, _ in known), 0.0), min(max(high for _, high in known), 1.0))
-    return SplitScores(model, found.scores.tolist(), found.mean, within, float(found.seconds.sum()), ratio)
+    return ModelScores(model, found.scores.tolist(), found.mean, within, float(found.seconds.sum()), ratio)
 
 
 def _wilson(graph: Graph, found: CrossValidation) -> tuple[float, float]:

@@ -5,16 +5,12 @@ import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
+from string import Template
 
 from .figures import Figure
 
 LONG = 20
 """A table with more rows than this scrolls."""
-POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:; "
-    "font-src data:; base-uri 'none'; form-action 'none'"
-)
-"""The page may not load anything."""
 PLOT_CONFIG = {
     "displaylogo": False,
     "showSendToCloud": False,
@@ -34,13 +30,14 @@ def document(title: str, body: str, *, scripts: tuple[str, ...] = ()) -> str:
     """
     from plotly.offline import get_plotlyjs
 
-    own = "".join(f"<script>{asset(name)}</script>" for name in scripts)
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark"><meta http-equiv="Content-Security-Policy" content="{POLICY}">
-<title>{escape(title)}</title><style>{asset("page.css")}</style><script>{get_plotlyjs()}</script></head>
-<body>{body}{own}</body></html>
-"""
+    own = "".join(f"<script>{asset(script)}</script>" for script in scripts)
+    parts = {"style": asset("page.css"), "plotly": get_plotlyjs(), "body": body, "scripts": own}
+    return fill("document.html", title=escape(title), **parts)
+
+
+def fill(template: str, **parts: str) -> str:
+    """A template of this package with HTML for each of its ``$names``."""
+    return Template(asset(template)).substitute(parts)
 
 
 def asset(name: str) -> str:

@@ -7,9 +7,10 @@ from importlib.metadata import version
 
 from newtonnet.training import FREQUENCIES, Record, summarise
 
-from .figures import homophily_figure, spectral_figure, training_figure
+from .figures import spectral_figure
 from .filter_shape import filter_shape
 from .findings import GraphHomophily, Response
+from .fit_page import training_section
 from .gathering import training_history
 from .markup import document, facts, paragraphs, plot
 from .words import decimal, metric_name, plural, records_headline
@@ -76,20 +77,8 @@ def _section(group: RecordGroup, place: int) -> str:
         else paragraphs("This model has no spectral filter.")
     )
     history = [training_history(record) for record in group.done]
-    curves = (
-        plot(
-            f"homophily-{place}",
-            homophily_figure(history, group.homophily),
-            alternative="Learned homophily over epochs.",
-        ),
-        plot(
-            f"training-{place}",
-            training_figure(history, metric),
-            alternative="Training and validation scores over epochs.",
-        ),
-    )
+    training = training_section(history, group.homophily, metric=metric, name=f"training-{place}")
     return (
         f"<h2>{escape(group.title)}</h2>{paragraphs(group.headline, css_class='lead')}"
-        f'<div class="facts">{facts(rows)}</div><h3>The learned filter</h3>{learned_filter}'
-        f'<h3>Training</h3><div class="pair">{"".join(curves)}</div>'
+        f'<div class="facts">{facts(rows)}</div><h3>The learned filter</h3>{learned_filter}<h3>Training</h3>{training}'
     )

@@ -8,7 +8,7 @@ from typing import Literal, TypeGuard
 from newtonnet.training import compare
 
 from .filter_shape import FilterShape, Kind, filter_shape
-from .findings import Evaluation, Findings, GraphHomophily, Response, SplitScores
+from .findings import Findings, GraphHomophily, HeldOutResults, ModelScores, Response
 
 NEAR = 0.02
 """A homophily closer to chance than this is called chance, however many edges there are."""
@@ -38,7 +38,7 @@ class HomophilyLevel:
     side: Literal["homophilous", "heterophilous", ""]
     degree: Literal["slightly", "clearly", "strongly", ""]
     unsure: bool = False
-    """Whether there are too few edges to tell the side."""
+    """Whether there are too few edges to know the side."""
 
 
 def headline(findings: Findings) -> str:
@@ -172,12 +172,12 @@ def metric_name(metric: str) -> str:
     return METRIC_NAMES.get(metric, metric.replace("_", " "))
 
 
-def guess(evaluation: Evaluation, metric: str) -> float:
+def guess(evaluation: HeldOutResults, metric: str) -> float:
     """The score of guessing: the share of the largest class for accuracy, one half for ROC-AUC."""
     return 0.5 if metric == "roc_auc" else evaluation.majority
 
 
-def score_words(evaluation: Evaluation, metric: str) -> str:
+def score_words(evaluation: HeldOutResults, metric: str) -> str:
     """The score with its interval, compared with guessing."""
     ours, by_guess = evaluation.ours, guess(evaluation, metric)
     within = f" (95% interval {percent_range(ours.interval)})" if all(map(is_known, ours.interval)) else ""
@@ -199,7 +199,7 @@ def comparisons(findings: Findings) -> list[str]:
     return [comparison_words(findings.evaluation.ours, other) for other in _rivals(findings)]
 
 
-def comparison_words(ours: SplitScores, other: SplitScores) -> str:
+def comparison_words(ours: ModelScores, other: ModelScores) -> str:
     """Whether the difference from another model is more than noise, by the rule of :func:`comparison_rule`."""
     name, better, worse = {
         "mlp": ("an MLP, which ignores the edges", "The edges help", "The edges do harm"),
@@ -217,7 +217,7 @@ def comparison_words(ours: SplitScores, other: SplitScores) -> str:
     return f"No clear difference from {name}: {signed_points(found.mean)} points ({interval})."
 
 
-def comparison_rule(ours: SplitScores) -> str:
+def comparison_rule(ours: ModelScores) -> str:
     """How models are compared."""
     return (
         "Models are compared by their difference on each split. A difference is clear when the 95% interval of its "
@@ -226,7 +226,7 @@ def comparison_rule(ours: SplitScores) -> str:
     )
 
 
-def _rivals(findings: Findings) -> list[SplitScores]:
+def _rivals(findings: Findings) -> list[ModelScores]:
     evaluation = findings.evaluation
     return [] if evaluation is None else [one for one in evaluation.others if one.model != evaluation.ours.model]
 
