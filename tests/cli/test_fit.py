@@ -430,7 +430,7 @@ def test_rounded_rows_keep_their_sum_and_their_order(rng):
 
 def test_a_graph_can_be_filtered_on_disk_first(tables, tmp_path, capsys):
     store = tmp_path / "blocks"
-    more = ["--regime", "precomputed", "--store", str(store), "--folds", "2", "--max-epochs", "5", "--threads", "1"]
+    more = ["--regime", "out-of-core", "--store", str(store), "--folds", "2", "--max-epochs", "5", "--threads", "1"]
     assert fit(tables, tmp_path / "run", *more) == 0
     assert (store / "manifest.json").is_file()
     first = (tmp_path / "run" / "predictions.csv").read_bytes()
@@ -474,4 +474,4 @@ def test_brackets_in_the_name_of_a_folder_are_letters(tables, tmp_path, name, ca
 
 def test_a_store_without_its_regime_is_refused(tables, tmp_path, one_line):
     assert fit(tables, tmp_path / "run", "--store", "blocks") == 2
-    one_line("belong to --regime precomputed")
+    one_line("belong to --regime out-of-core")

@@ -1,4 +1,4 @@
-"""``newtonnet fit --regime precomputed`` keeps the edges on disk, and all that it leaves is the run."""
+"""``newtonnet fit --regime out-of-core`` keeps the edges on disk, and all that it leaves is the run."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from newtonnet.graphs import Graph
 from newtonnet.out_of_core import propagate_blocks
 from newtonnet.out_of_core.store import create_store
 
-FAST = ["--regime", "precomputed", "--folds", "2", "--max-epochs", "3", "--threads", "1"]
+FAST = ["--regime", "out-of-core", "--folds", "2", "--max-epochs", "3", "--threads", "1"]
 FILES = {"model.safetensors", "predictions.csv", "records.jsonl", "report.html", "run.json"}
 
 
@@ -151,7 +151,7 @@ def test_ctrl_c_leaves_nothing_in_temporary_folders(tables, tmp_path, temporary,
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("newtonnet.estimator.filter_first.train_precomputed", interrupted)
+    monkeypatch.setattr("newtonnet.estimator.members.train_precomputed", interrupted)
     assert fit(tables.arguments, tmp_path / "run") == 130
     assert list(temporary.iterdir()) == []
 
@@ -192,7 +192,7 @@ for name, count in (("few", 1000), ("many", 1_000_000)):
 del ends
 def fit(edges):
     words = f"fit --nodes {place}/n.pq --edges {place}/{edges} --label-column label --out {place}/run --set hidden=4"
-    more = "--regime precomputed --max-memory 10MB --folds 0 --max-epochs 1 --threads 1"
+    more = "--regime out-of-core --max-memory 10MB --folds 0 --max-epochs 1 --threads 1"
     assert run(app, [*words.split(), *more.split()]) == 0
 fit("few")  # what is loaded and compiled once does not count
 pa.default_memory_pool().release_unused()

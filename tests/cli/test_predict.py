@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from newtonnet import NewtonNetClassifier
 from newtonnet.cli.app import app, run
-from newtonnet.estimator.ensemble import Ensemble
+from newtonnet.estimator.members import Ensemble
 from newtonnet.tables.columns import Columns
 from newtonnet.tables.tables import read_tables
 

@@ -94,7 +94,7 @@ def fit(
         str,
         typer.Option(
             rich_help_panel=MODEL,
-            help="memory, or precomputed: one setting, features filtered and edges kept on disk, if memory is short.",
+            help="memory, or out-of-core: one setting, features filtered and edges kept on disk, if memory is short.",
         ),
     ] = MEMORY,
     store: Annotated[
@@ -195,7 +195,7 @@ def fit(
     check_labels(tables.graph, nodes=nodes, column=label_column, metric=metric)
     pairs = hold_out(tables.graph, folds, seed)
     given = max(deadline - time.monotonic(), 0.1) * (FINAL if pairs else 1.0)
-    classifier.set_params(time_budget=given)
+    classifier.set_params(time_limit=given)
     opening = [tables.read_as, *(f"note: {note}" for note in tables.notes)]
     with first_interrupt() as asked, watch_steps(deadline, opening=opening) as step:
         stop = told_once(asked)

@@ -145,7 +145,7 @@ def _fold(
     tell: Callable[[str, float, float], None],
 ) -> CrossValidation | None:
     """One fold within a time; None where Ctrl-C cut it short."""
-    one = clone(classifier).set_params(time_budget=budget)
+    one = clone(classifier).set_params(time_limit=budget)
     found = cross_validate(one, graph, [pair], stop=stop, progress=lambda _: tell)
     return None if stop() and not found.estimators[0].complete_ else found
 

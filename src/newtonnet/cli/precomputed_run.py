@@ -1,4 +1,4 @@
-"""``newtonnet train --regime precomputed``: blocks of propagated features on disk, then mini-batches of nodes."""
+"""``newtonnet train --regime out-of-core``: blocks of propagated features on disk, then mini-batches of nodes."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from newtonnet.training import Record, Setting
 from .app import talk
 from .places import Place
 
-MEMORY, PRECOMPUTED = "memory", "precomputed"
+MEMORY, PRECOMPUTED = "memory", "out-of-core"
 REGIMES = (MEMORY, PRECOMPUTED)
 
 
@@ -33,13 +33,13 @@ def check_regime(
     if regime not in REGIMES:
         raise ValueError(f"--regime is {' or '.join(REGIMES)}, got {regime!r}")
     if regime == MEMORY and (store is not None or batch is not None):
-        raise ValueError("--store and --batch belong to --regime precomputed")
+        raise ValueError("--store and --batch belong to --regime out-of-core")
     if regime == PRECOMPUTED and model != "newtonnet":
-        raise ValueError(f"--regime precomputed trains newtonnet alone, got --model {model}")
+        raise ValueError(f"--regime out-of-core trains newtonnet alone, got --model {model}")
     if regime == PRECOMPUTED and device != "cpu":
-        raise ValueError(f"--regime precomputed runs on the cpu, got --device {device}")
+        raise ValueError(f"--regime out-of-core runs on the cpu, got --device {device}")
     if regime == MEMORY and place is not None and (place.on != "local" or place.workers is not None):
-        raise ValueError("--on and --workers divide the batches of --regime precomputed; a search has them too")
+        raise ValueError("--on and --workers divide the batches of --regime out-of-core; a search has them too")
     if place is not None and place.on == "local" and place.workers is not None:
         raise ValueError("--workers are those of a cluster; add --on ray, or take --threads")
 

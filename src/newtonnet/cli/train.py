@@ -119,7 +119,7 @@ def train(
         str,
         typer.Option(
             rich_help_panel=LOOP,
-            help="With --regime precomputed: local, or ray, which divides every batch over workers.",
+            help="With --regime out-of-core: local, or ray, which divides every batch over workers.",
         ),
     ] = PLACES[0],
     address: Annotated[str | None, typer.Option(rich_help_panel=LOOP, help=ADDRESS)] = None,
