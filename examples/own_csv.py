@@ -19,7 +19,7 @@ with (folder / "meetings.csv").open("w", newline="") as file:
     csv.writer(file).writerows([("a", "b"), *((f"person {i}", f"person {j}") for i, j in graph.pairs.T)])
 
 mine = load_tables(folder / "people.csv", folder / "meetings.csv", label_column="team")
-model = NewtonNetClassifier(time_budget=10).fit(mine)
+model = NewtonNetClassifier(time_limit=10).fit(mine)
 model.save(folder / "model.safetensors")
 
 labels, shares = model.predict(mine), model.predict_proba(mine).max(axis=1)

@@ -30,10 +30,10 @@ def evaluated(monkeypatch):
 
         def cross_validate(one, graph, pairs, *, stop, progress):
             progress(0)("training", 0.5, 0.5)
-            fits.append((one.model, one.time_budget))
+            fits.append((one.model, one.time_limit))
             if one.model == fails:
                 raise ValueError("both classes are needed")
-            clock.now += uses * one.time_budget + overrun
+            clock.now += uses * one.time_limit + overrun
             one.complete_ = not stop()
             share = np.full((len(pairs[0][1]), 2), 0.5)
             return CrossValidation(np.array([0.5]), np.array([1.0]), [one], [pairs[0][1]], [share])

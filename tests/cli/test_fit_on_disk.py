@@ -155,7 +155,7 @@ def test_ctrl_c_leaves_nothing_in_temporary_folders(tables, tmp_path, temporary,
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("newtonnet.estimator.filter_first.train_precomputed", interrupted)
+    monkeypatch.setattr("newtonnet.estimator.members.train_precomputed", interrupted)
     assert fit(tables.arguments, tmp_path / "run") == 130
     assert list(temporary.iterdir()) == []
 

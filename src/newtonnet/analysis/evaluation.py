@@ -160,7 +160,7 @@ def _fold(
     report: ReportProgress,
 ) -> CrossValidation | None:
     """One fold within a time limit; None if Ctrl-C cut it short."""
-    one = clone(classifier).set_params(time_budget=limit)
+    one = clone(classifier).set_params(time_limit=limit)
     found = cross_validate(one, graph, [pair], stop=stop, progress=lambda _: report)
     return None if stop() and not found.estimators[0].complete_ else found
 

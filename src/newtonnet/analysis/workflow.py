@@ -19,14 +19,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from newtonnet.estimator import NewtonNetClassifier
-from newtonnet.estimator.scoring import score
+from newtonnet.estimator import NewtonNetClassifier, score
 from newtonnet.files import write_whole
 from newtonnet.graphs import Graph, check_trainable
 from newtonnet.nn import find_model
 from newtonnet.out_of_core import read_mapped
 from newtonnet.out_of_core.propagate_blocks import MEMORY
-from newtonnet.report import Findings, SplitScores, gather, guess, headline, is_known, plural, render_findings
+from newtonnet.report import Findings, ModelScores, gather, guess, headline, is_known, plural, render_findings
 from newtonnet.tables import Reading, TableOptions, TableSource, column_names, listed, read_tables
 
 from .evaluation import StartStep, evaluate_models, first_interrupt, held_out_folds
@@ -47,7 +46,7 @@ from .run_folder import (
     write_model,
 )
 
-OUT_OF_CORE = ("out-of-core", "precomputed")
+OUT_OF_CORE = "out-of-core"
 RIVALS = ("mlp", "gcn")
 """Models to compare with: one ignores the edges, the other only smooths over them."""
 FINAL = 0.25
@@ -281,7 +280,7 @@ def analyse(
     classifier = NewtonNetClassifier() if classifier is None else clone(classifier)
     find_model(classifier.model)
     options = replace(tables or TableOptions(), label_column=label_column)
-    store, out_of_core = classifier.store, classifier.regime in OUT_OF_CORE
+    store, out_of_core = classifier.store, classifier.regime == OUT_OF_CORE
     deadline = started + time_limit
     with ExitStack() as stack:
         read = stack.enter_context(_table_reader(classifier))
@@ -299,7 +298,7 @@ def analyse(
         names = [name for name in RIVALS if name != classifier.model] if compare and not out_of_core else []
         rivals = [clone(classifier).set_params(model=name, settings=None, transferable=False) for name in names]
         began = time.monotonic()
-        classifier.set_params(time_budget=limit).fit(graph, stop=stop, progress=start_step("the model"))
+        classifier.set_params(time_limit=limit).fit(graph, stop=stop, progress=start_step("the model"))
         probabilities = classifier.predict_proba(graph)
         predictions = predictions_table(graph, probabilities, classifier.ensemble_.class_names)
         model = copy(classifier).set_params(store=store)  # a temporary store ends with this function
@@ -350,7 +349,7 @@ def _table_reader(classifier: NewtonNetClassifier) -> Iterator[Callable[..., Rea
 
     Out of core a classifier without a store keeps its features there, too.
     """
-    if classifier.regime not in OUT_OF_CORE:
+    if classifier.regime != OUT_OF_CORE:
         yield read_tables
         return
     store = None if classifier.store is None else Path(classifier.store)
@@ -527,7 +526,7 @@ def _outcome(findings: Findings, classifier: NewtonNetClassifier, *, stopped: bo
     }
 
 
-def _scores(scores: SplitScores) -> dict[str, Any]:
+def _scores(scores: ModelScores) -> dict[str, Any]:
     interval = list(scores.interval) if all(map(is_known, scores.interval)) else None
     return {"mean": scores.mean, "interval": interval, "splits": list(scores.splits), "seconds": scores.seconds}
 

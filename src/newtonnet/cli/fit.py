@@ -116,7 +116,7 @@ def fit(
                 tune="off" if no_tune else "auto",
                 settings=settings,
                 transferable=transferable,
-                regime="precomputed" if regime == options.OUT_OF_CORE else regime,
+                regime=regime,
                 store=store,
                 metric=metric,
                 max_epochs=max_epochs,

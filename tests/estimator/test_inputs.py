@@ -5,7 +5,7 @@ import scipy.sparse as sp
 import torch
 from torch_geometric.data import Data
 
-from newtonnet.estimator.labels import read
+from newtonnet.estimator.inputs import read_labels
 from newtonnet.graphs import from_edges, named_classes
 
 EDGES = [[0, 1, 2], [1, 2, 3]]
@@ -35,7 +35,7 @@ def graph():
     ],
 )
 def test_labels_of_every_kind_become_codes_and_classes(graph, y, labels, classes):
-    labelled, found = read(graph, y)
+    labelled, found = read_labels(graph, y)
     assert labelled.labels.tolist() == labels
     assert found.tolist() == classes
     assert labelled.class_names == tuple(str(c) for c in classes)
@@ -43,7 +43,7 @@ def test_labels_of_every_kind_become_codes_and_classes(graph, y, labels, classes
 
 def test_pandas_missing_values_are_unknown(graph):
     pd = pytest.importorskip("pandas")
-    labelled, classes = read(graph, pd.Series(["dog", pd.NA, None, "cat"], dtype="string"))
+    labelled, classes = read_labels(graph, pd.Series(["dog", pd.NA, None, "cat"], dtype="string"))
     assert labelled.labels.tolist() == [1, -1, -1, 0]
     assert classes.tolist() == ["cat", "dog"]
 
@@ -61,20 +61,20 @@ def test_pandas_missing_values_are_unknown(graph):
 )
 def test_labels_that_are_none_are_refused(graph, y, message):
     with pytest.raises(ValueError, match=message):
-        read(graph, y)
+        read_labels(graph, y)
 
 
 def test_numbers_and_texts_side_by_side_are_refused(graph):
     with pytest.raises(ValueError, match="all numbers or all texts"):
-        read(graph, [1, "a", 1, "a"])
+        read_labels(graph, [1, "a", 1, "a"])
 
 
 def test_a_graph_keeps_its_own_labels_and_its_class_names(graph):
     named = from_edges(EDGES, np.eye(4), labels=[1, 0, -1, 1], class_names=["x", "y"])
-    labelled, classes = read(named)
+    labelled, classes = read_labels(named)
     assert labelled is named
     assert classes.tolist() == ["x", "y"]
-    assert read(from_edges(EDGES, np.eye(4), labels=[1, 0, -1, 1]))[1].tolist() == [0, 1]
+    assert read_labels(from_edges(EDGES, np.eye(4), labels=[1, 0, -1, 1]))[1].tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -101,9 +101,9 @@ def test_data_and_networkx_have_the_classes_that_are_there_as_y_has_them(y, grap
     friends = nx.path_graph(4)
     nx.set_node_attributes(friends, 1.0, "x")
     nx.set_node_attributes(friends, dict(enumerate(y)), "y")
-    expected, classes = read(graph, y)
+    expected, classes = read_labels(graph, y)
     for given in (data, friends):
-        labelled, found = read(given)
+        labelled, found = read_labels(given)
         assert labelled.labels.tolist() == expected.labels.tolist()
         assert found.tolist() == classes.tolist()
         assert found.dtype == classes.dtype
@@ -118,29 +118,29 @@ def masked_data(**masks):
 
 def test_masks_say_which_labels_are_known_and_which_are_judged():
     data = masked_data(train_mask=[0], val_mask=[1], test_mask=[2, 3])
-    assert read(data)[0].labels.tolist() == [0, 1, 1, 0]
-    assert read(data, part="known")[0].labels.tolist() == [0, 1, -1, -1]
-    assert read(data, part="judged")[0].labels.tolist() == [-1, -1, 1, 0]
-    assert read(data, data.y, part="known")[0].labels.tolist() == [0, 1, 1, 0]
+    assert read_labels(data)[0].labels.tolist() == [0, 1, 1, 0]
+    assert read_labels(data, role="train")[0].labels.tolist() == [0, 1, -1, -1]
+    assert read_labels(data, role="score")[0].labels.tolist() == [-1, -1, 1, 0]
+    assert read_labels(data, data.y, role="train")[0].labels.tolist() == [0, 1, 1, 0]
     for given, known, judged in (
         (masked_data(train_mask=[0]), [0, -1, -1, -1], [-1, 1, 1, 0]),
         (masked_data(test_mask=[0]), [-1, 1, 1, 0], [0, -1, -1, -1]),
         (masked_data(), [0, 1, 1, 0], [0, 1, 1, 0]),
     ):
-        assert read(given, part="known")[0].labels.tolist() == known
-        assert read(given, part="judged")[0].labels.tolist() == judged
+        assert read_labels(given, role="train")[0].labels.tolist() == known
+        assert read_labels(given, role="score")[0].labels.tolist() == judged
 
 
 def test_masks_of_several_splits_or_of_another_kind_are_refused():
     data = masked_data()
     data.train_mask = torch.ones(4, 10, dtype=torch.bool)
     with pytest.raises(ValueError, match=r"train_mask has 10 splits; choose one with data\.train_mask"):
-        read(data, part="known")
+        read_labels(data, role="train")
     data.train_mask = np.ones((4, 1), dtype=np.bool_)
-    assert read(data, part="known")[0].labels.tolist() == [0, 1, 1, 0]
+    assert read_labels(data, role="train")[0].labels.tolist() == [0, 1, 1, 0]
     data.train_mask = torch.tensor([0, 1])
-    with pytest.raises(ValueError, match="train_mask must be one truth value for each of 4 nodes, got int64"):
-        read(data, part="known")
+    with pytest.raises(ValueError, match="train_mask must be one boolean for each of 4 nodes, got int64"):
+        read_labels(data, role="train")
 
 
 def test_all_that_people_have_becomes_a_graph():
@@ -149,23 +149,23 @@ def test_all_that_people_have_becomes_a_graph():
     friends = nx.path_graph(4)
     nx.set_node_attributes(friends, {i: x[i] for i in range(4)}, "x")
     matrix = sp.coo_matrix((np.ones(3), EDGES), shape=(4, 4))
-    graphs = [read(given, y)[0] for given in (data, friends, (matrix, x), from_edges(EDGES, x))]
+    graphs = [read_labels(given, y)[0] for given in (data, friends, (matrix, x), from_edges(EDGES, x))]
     assert len({graph.checksum for graph in graphs}) == 1
     assert graphs[0].edges == 3
 
 
 def test_a_pair_that_is_none_says_of_what_it_is():
     with pytest.raises(TypeError, match=r"got \(ndarray, ndarray\); scipy.sparse.csr_array makes one"):
-        read((np.eye(4), np.eye(4)))
+        read_labels((np.eye(4), np.eye(4)))
 
 
 def test_a_frame_is_told_the_way():
     frame = pytest.importorskip("pandas").DataFrame({"x": [1]})
     with pytest.raises(TypeError, match=r"got DataFrame; load_tables\(nodes, edges\) of newtonnet.tables"):
-        read(frame)
+        read_labels(frame)
 
 
 @pytest.mark.parametrize("given", [np.eye(4), "cora", (np.eye(4), np.eye(4)), {"x": 1}, None])
 def test_what_is_no_graph_is_refused_with_what_is_expected(given):
     with pytest.raises(TypeError, match="expected a newtonnet Graph, PyTorch Geometric Data"):
-        read(given)
+        read_labels(given)

@@ -1,22 +1,20 @@
 import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 
 from newtonnet.datasets import csbm
-from newtonnet.estimator.averaging import average
-from newtonnet.estimator.candidates import FLAT, candidates
-from newtonnet.estimator.clock import start_clock
-from newtonnet.estimator.folds import make_folds
-from newtonnet.estimator.members import Loop, shapes
+from newtonnet.estimator.members import TrainingOptions, group_by_shape, make_folds, train_in_memory
+from newtonnet.estimator.portfolio import FLAT, average, candidates, deadline_in, tune
 from newtonnet.estimator.scoring import best_temperature, likelihood, score, sharpened
-from newtonnet.estimator.tuning import tune
 from newtonnet.nn import ZOO
 
 FIXED = {"max_epochs": 15, "patience": None, "metric": "accuracy"}
-LOOP = Loop(seed=0, threads=1, max_memory=None, device="cpu")
+OPTIONS = TrainingOptions(seed=0, threads=1, max_memory=None, device="cpu")
+TRAIN = partial(train_in_memory, options=OPTIONS)
 
 
 @pytest.fixture(scope="module")
@@ -26,34 +24,36 @@ def graph():
 
 @pytest.mark.parametrize("model", sorted(ZOO))
 def test_there_is_something_to_try_for_every_model_and_all_of_it_is_different(model):
-    tried = candidates(model, FIXED, bound=True)
+    tried = candidates(model, FIXED, transductive=True)
     assert len(tried) >= 8
     assert len({repr(candidate) for candidate in tried}) == len(tried)
     assert tried[0].model == model
 
 
 def test_newtonnet_tries_an_mlp_a_branch_and_a_stack_unless_told_otherwise():
-    tried = candidates("newtonnet", FIXED, bound=True)
+    tried = candidates("newtonnet", FIXED, transductive=True)
     assert any(candidate.setting.config.filter_learning_rate == FLAT for candidate in tried)
     assert any(getattr(candidate.setting.options, "branch", 0) for candidate in tried)
     assert any(candidate.model == "newton-stack" for candidate in tried)
-    free = candidates("newtonnet", FIXED, bound=False)
+    free = candidates("newtonnet", FIXED, transductive=False)
     assert not any(getattr(candidate.setting.options, "branch", 0) for candidate in free)
     for given in ({"points": "chebyshev"}, {"gammas": (1.0, 1.0, 1.0)}, {"gamma1": 1.0}, {"ceiling": 2.0}):
-        filters = candidates("newtonnet", {**FIXED, **given}, bound=True)
+        filters = candidates("newtonnet", {**FIXED, **given}, transductive=True)
         assert {candidate.model for candidate in filters} == {"newtonnet"}, "a stack has no such option"
 
 
 def test_a_flat_filter_is_an_mlp(graph):
-    flat = [c for c in candidates("newtonnet", FIXED, bound=False) if c.setting.config.filter_learning_rate == FLAT]
-    tuned = tune(graph, flat[:1], make_folds(graph, 3), LOOP, clock=start_clock(None))
+    flat = [
+        c for c in candidates("newtonnet", FIXED, transductive=False) if c.setting.config.filter_learning_rate == FLAT
+    ]
+    tuned = tune(graph, flat[:1], make_folds(graph, 3), TRAIN, deadline=deadline_in(None))
     values = np.array(tuned.chosen[0].members[0].record.outcome.values)
     np.testing.assert_allclose(values, 1, atol=1e-6)
 
 
 def test_only_equal_shapes_train_together():
-    tried = candidates("newtonnet", FIXED, bound=True)
-    groups = shapes(tried)
+    tried = candidates("newtonnet", FIXED, transductive=True)
+    groups = group_by_shape(tried)
     assert sorted(place for group in groups for place in group) == list(range(len(tried)))
     for group in groups:
         assert len({repr((tried[place].model, tried[place].setting.options)) for place in group}) == 1
@@ -102,29 +102,41 @@ def test_few_labels_say_nothing_about_the_temperature(rng):
     assert best_temperature(np.full((20, 2), 0.5), rng.integers(0, 2, 20)) == 1.0
 
 
-def test_a_clock_is_over_when_its_time_is_or_when_somebody_asks():
-    assert not start_clock(None).over()
-    assert not start_clock(60).part(0.5).over()
-    assert start_clock(60, lambda: True).over()
-    assert start_clock(60, lambda: True).part(0.5).over()
-    short = start_clock(0.01)
+def test_a_deadline_is_over_at_its_time_or_on_request():
+    assert not deadline_in(None).over()
+    assert not deadline_in(60).part(0.5).over()
+    assert deadline_in(60, lambda: True).over()
+    assert deadline_in(60, lambda: True).part(0.5).over()
+    short = deadline_in(0.01)
     time.sleep(0.02)
     assert short.over()
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_where_time_runs_out_the_first_settings_are_kept(graph, threads):
-    tried = candidates("newtonnet", {**FIXED, "max_epochs": 100_000}, bound=False)
+    tried = candidates("newtonnet", {**FIXED, "max_epochs": 100_000}, transductive=False)
     began = time.monotonic()
-    tuned = tune(graph, tried, make_folds(graph, 3), replace(LOOP, threads=threads), clock=start_clock(0.5))
+    tuned = tune(
+        graph,
+        tried,
+        make_folds(graph, 3),
+        partial(train_in_memory, options=replace(OPTIONS, threads=threads)),
+        deadline=deadline_in(0.5),
+    )
     assert time.monotonic() - began < 10, "the time was exceeded by far"
     assert not tuned.complete
     assert all(part.members[0].record.outcome.epochs < 100_000 for part in tuned.chosen)
 
 
 def test_what_is_asked_to_stop_at_once_has_learned_something(graph):
-    tried = candidates("newtonnet", {**FIXED, "max_epochs": 100_000}, bound=False)
-    tuned = tune(graph, tried, make_folds(graph, 3), replace(LOOP, threads=2), clock=start_clock(None, lambda: True))
+    tried = candidates("newtonnet", {**FIXED, "max_epochs": 100_000}, transductive=False)
+    tuned = tune(
+        graph,
+        tried,
+        make_folds(graph, 3),
+        partial(train_in_memory, options=replace(OPTIONS, threads=2)),
+        deadline=deadline_in(None, lambda: True),
+    )
     assert tuned.chosen[0].members[0].record.outcome.epochs >= 1
     assert 1 <= tuned.tried < len(tried)
     first = {repr(candidate) for candidate in tried[:10]}
@@ -132,17 +144,19 @@ def test_what_is_asked_to_stop_at_once_has_learned_something(graph):
 
 
 def test_an_average_without_a_filter_still_shows_the_best_one_that_was_tried(graph):
-    tried = [c for c in candidates("newtonnet", FIXED, bound=False) if c.model == "newton-stack"]
-    spectral = candidates("newtonnet", {**FIXED, "learning_rate": 1e-9}, bound=False)[0]
-    tuned = tune(graph, [*tried, spectral], make_folds(graph, 3), LOOP, clock=start_clock(None))
+    tried = [c for c in candidates("newtonnet", FIXED, transductive=False) if c.model == "newton-stack"]
+    spectral = candidates("newtonnet", {**FIXED, "learning_rate": 1e-9}, transductive=False)[0]
+    tuned = tune(graph, [*tried, spectral], make_folds(graph, 3), TRAIN, deadline=deadline_in(None))
     assert tuned.shown.spectral
     assert (tuned.shown.weight == 0) == all(part.candidate.model == "newton-stack" for part in tuned.chosen)
 
 
 def test_progress_tells_the_best_settings_mean_and_ends_near_one(graph):
     told = []
-    tried = candidates("newtonnet", FIXED, bound=False)[:10]
-    tune(graph, tried, make_folds(graph, 3), LOOP, clock=start_clock(None), tell=lambda *what: told.append(what))
+    tried = candidates("newtonnet", FIXED, transductive=False)[:10]
+    tune(
+        graph, tried, make_folds(graph, 3), TRAIN, deadline=deadline_in(None), progress=lambda *what: told.append(what)
+    )
     shares = [share for what, share, _ in told if what == "trying settings"]
     assert shares == sorted(shares)
     assert shares[-1] > 0.9

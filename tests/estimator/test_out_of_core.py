@@ -4,12 +4,10 @@ from sklearn.base import clone
 
 from newtonnet import NewtonNetClassifier
 from newtonnet.datasets import csbm
-from newtonnet.estimator import filter_first
+from newtonnet.estimator import members
 
 SETTINGS = {"dropout": 0.0, "learning_rate": 0.05, "gammas": (1.0, 1.0, 1.0)}
-QUICK = NewtonNetClassifier(
-    regime="precomputed", settings=SETTINGS, max_epochs=40, folds=2, time_budget=None, threads=1
-)
+QUICK = NewtonNetClassifier(regime="out-of-core", settings=SETTINGS, max_epochs=40, folds=2, time_limit=None, threads=1)
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +52,8 @@ def test_it_is_saved_and_predicts_on_another_graph(graph, fitted, tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"model": "gcn"}, "trains newtonnet alone, got model 'gcn'"),
-        ({"regime": "disk"}, "regime must be one of memory, precomputed"),
+        ({"model": "gcn"}, "trains newtonnet only, got model 'gcn'"),
+        ({"regime": "disk"}, "regime must be one of memory, out-of-core"),
         ({"settings": {"branch": 8}}, "the option branch has no meaning"),
     ],
 )
@@ -87,13 +85,13 @@ def test_a_store_of_another_graph_is_left_alone_by_prediction(graph, half, fitte
 def test_blocks_of_another_graph_lie_on_the_disk_of_the_store(graph, half, tmp_path, monkeypatch):
     stored = clone(QUICK).set_params(store=tmp_path / "blocks", max_epochs=1).fit(graph, half)
     folders = []
-    precompute = filter_first.precompute
+    precompute = members.precompute
 
     def note(graph, folder, **options):
         folders.append(folder)
         return precompute(graph, folder, **options)
 
-    monkeypatch.setattr(filter_first, "precompute", note)
+    monkeypatch.setattr(members, "precompute", note)
     stored.predict(csbm(0.1, nodes=80, features=40, seed=9))
     stored.predict(graph)
     assert folders[0].is_relative_to(tmp_path)
@@ -103,20 +101,20 @@ def test_blocks_of_another_graph_lie_on_the_disk_of_the_store(graph, half, tmp_p
 
 def test_labels_held_back_are_predicted_within_the_memory_that_is_allowed(graph, half, monkeypatch):
     allowed = []
-    predict = filter_first.predict_precomputed
+    predict = members.predict_precomputed
 
     def note(*arguments, max_memory=None, **options):
         allowed.append(max_memory)
         return predict(*arguments, max_memory=max_memory, **options)
 
-    monkeypatch.setattr(filter_first, "predict_precomputed", note)
+    monkeypatch.setattr(members, "predict_precomputed", note)
     clone(QUICK).set_params(max_memory=10**6, max_epochs=1).fit(graph, half)
     assert len(allowed) >= 2
     assert set(allowed) == {10**6}
 
 
 def test_an_epoch_is_done_even_where_the_blocks_took_all_the_time(graph, half):
-    hurried = clone(QUICK).set_params(time_budget=1e-9).fit(graph, half)
+    hurried = clone(QUICK).set_params(time_limit=1e-9).fit(graph, half)
     assert not hurried.complete_
     assert [record.outcome.epochs for record in hurried.records_] == [1]
     assert hurried.predict_proba(graph).shape == (300, 2)
