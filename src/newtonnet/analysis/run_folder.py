@@ -153,28 +153,25 @@ def read_run(folder: Path) -> tuple[RunDescription, NewtonNetClassifier]:
 def _description(path: Path) -> RunDescription:
     try:
         described = json.loads(path.read_text(encoding="utf-8"))
-        newer = int(described["format"]) > FORMAT
-    except (ValueError, KeyError, TypeError) as reason:
-        raise ValueError(f"{path} cannot be read ({type(reason).__name__}: {reason}); fit again") from reason
-    if newer:
-        raise ValueError(f"{path} was written by a newer newtonnet; install that version")
-    try:
-        columns = described["columns"]
-        return RunDescription(
-            nodes=TableFile(**described["tables"]["nodes"]),
-            edges=TableFile(**described["tables"]["edges"]),
-            columns=Columns(**{**columns, "unused": tuple(columns.get("unused", ()))}),
-            text_encoding=described["text_encoding"],
-            encoding=Encoding.from_json(json.dumps(described["encoding"])),
-            class_names=tuple(described["class_names"]),
-            ids=described["ids"],
-            model=described["model"],
-            arguments=described["arguments"],
-            finished=described["finished"],
-            outcome=described["outcome"],
-        )
+        run = None if int(described["format"]) > FORMAT else _rebuild(described)
     except (ValueError, KeyError, TypeError, AttributeError) as reason:
         raise ValueError(f"{path} cannot be read ({type(reason).__name__}: {reason}); fit again") from reason
+    if run is None:
+        raise ValueError(f"{path} was written by a newer newtonnet; install that version")
+    return run
+
+
+def _rebuild(described: dict[str, Any]) -> RunDescription:
+    tables, columns = described["tables"], described["columns"]
+    same = ("text_encoding", "ids", "model", "arguments", "finished", "outcome")
+    return RunDescription(
+        nodes=TableFile(**tables["nodes"]),
+        edges=TableFile(**tables["edges"]),
+        columns=Columns(**{**columns, "unused": tuple(columns.get("unused", ()))}),
+        encoding=Encoding.from_json(json.dumps(described["encoding"])),
+        class_names=tuple(described["class_names"]),
+        **{name: described[name] for name in same},
+    )
 
 
 def file_checksum(path: Path) -> str:

@@ -272,51 +272,42 @@ def analyse(
         message: called with lines for the user: how the columns were read, and where the model was written.
     """
     started = time.monotonic()
-    say = message or (lambda line: None)
-    show = progress or (lambda state: None)
+    say, show = message or _ignore, progress or _ignore
     source, place = _file_of(nodes), _file_of(folder)
     if place is not None:
         check_folder(place, tables=[source, _file_of(edges)], force=force)
+    options = replace(tables or TableOptions(), label_column=label_column)
     classifier = NewtonNetClassifier() if classifier is None else clone(classifier)
     find_model(classifier.model)
-    options = replace(tables or TableOptions(), label_column=label_column)
-    store, out_of_core = classifier.store, classifier.regime == OUT_OF_CORE
-    deadline = started + time_limit
+    arguments = {**asdict(options), **classifier.get_params(), "folds": folds, "compare": compare, "title": title}
     with ExitStack() as stack:
         read = stack.enter_context(_table_reader(classifier))
         show(AnalysisProgress("reading the tables", "", 0.0, math.nan, time_limit))
         reading = read(nodes, edges, options)
         graph = reading.graph
-        _check_graph(graph, reading, classifier, str(source or "the table of nodes"))
+        _check_labels(reading, classifier, str(source or "the table of nodes"))
         pairs = held_out_folds(graph, folds, classifier.random_state if isinstance(classifier.random_state, int) else 0)
-        given = {"folds": folds, "compare": compare, "time_limit": time_limit, "title": title}
-        run = _describe(nodes, edges, reading, {**asdict(options), **classifier.get_params(), **given, "store": store})
+        run = _describe(nodes, edges, reading, {**arguments, "time_limit": time_limit})
         stop = _announced(stack.enter_context(first_interrupt()), say)
+        deadline = started + time_limit
         start_step = _steps(show, say, deadline, [reading.read_as, *(f"note: {note}" for note in reading.notes)])
 
-        limit = max(deadline - time.monotonic(), 0.1) * (FINAL if pairs else 1.0)
-        names = [name for name in RIVALS if name != classifier.model] if compare and not out_of_core else []
-        rivals = [clone(classifier).set_params(model=name, settings=None, transferable=False) for name in names]
         began = time.monotonic()
+        limit = max(deadline - began, 0.1) * (FINAL if pairs else 1.0)
         classifier.set_params(time_limit=limit).fit(graph, stop=stop, progress=start_step("the model"))
         probabilities = classifier.predict_proba(graph)
         predictions = predictions_table(graph, probabilities, classifier.ensemble_.class_names)
-        model = copy(classifier).set_params(store=store)  # a temporary store ends with this function
+        model = copy(classifier).set_params(store=arguments["store"])  # a temporary store ends with this function
         run_text(run)  # what cannot be written is found before anything is overwritten
         if place is not None:
             run = replace(run, model=write_model(place, model, predictions))
             write_whole(place / RUN, run_text(run))
             say(f"model and predictions are in {place}")
 
+        overhead = max(time.monotonic() - began - limit, 0.0)
+        rivals = _rivals(classifier) if compare and classifier.regime != OUT_OF_CORE else []
         held_out = evaluate_models(
-            classifier,
-            graph,
-            pairs,
-            rivals,
-            deadline=deadline,
-            overhead=max(time.monotonic() - began - limit, 0.0),
-            stop=stop,
-            start_step=start_step,
+            classifier, graph, pairs, rivals, deadline=deadline, overhead=overhead, stop=stop, start_step=start_step
         )
         stopped = stop()
         start_step("the page")
@@ -333,7 +324,7 @@ def analyse(
             columns=reading.read_as,
             data_warnings=reading.notes,
             warnings=[*_remarks(classifier, stopped=stopped), *held_out.remarks],
-            max_memory=classifier.max_memory or MEMORY if out_of_core else None,
+            max_memory=classifier.max_memory or MEMORY if classifier.regime == OUT_OF_CORE else None,
         )
         page = render_findings(findings)
         run = replace(run, finished=True, outcome=_outcome(findings, classifier, stopped=stopped))
@@ -382,8 +373,9 @@ def _read_again(
     return reading.graph, [*reading.notes, *([f"unused columns of the edges: {listed(unused)}"] if unused else [])]
 
 
-def _check_graph(graph: Graph, reading: Reading, classifier: NewtonNetClassifier, nodes: str) -> None:
+def _check_labels(reading: Reading, classifier: NewtonNetClassifier, nodes: str) -> None:
     """Refuse labels that leave nothing to evaluate a model on, and a graph that the classifier cannot use."""
+    graph = reading.graph
     check_trainable(graph)
     if classifier.transferable and not reading.encoding.columns:
         raise ValueError(f"transferable needs features, but {nodes} has none; a model without is tied to its nodes")
@@ -426,6 +418,16 @@ def _describe(nodes: TableSource, edges: TableSource, reading: Reading, argument
         finished=False,
         outcome={},
     )
+
+
+def _rivals(classifier: NewtonNetClassifier) -> list[NewtonNetClassifier]:
+    """The models to compare with, trained in the same way."""
+    names = [name for name in RIVALS if name != classifier.model]
+    return [clone(classifier).set_params(model=name, settings=None, transferable=False) for name in names]
+
+
+def _ignore(_: object) -> None:
+    """Stand in for a function that was not given."""
 
 
 def _steps(

@@ -82,8 +82,8 @@ def run(application: Callable[..., Any], arguments: Sequence[str] | None, *, nam
             print("newtonnet: stopped", file=sys.stderr)
         return outcome if isinstance(outcome, int) else 0
     except typer.TyperException as mistake:
-        renamed = RENAMED.get(getattr(mistake, "option_name", ""))
-        return _fail(f"{mistake.format_message()}{f' Use {renamed}.' if renamed else ''}")
+        option = getattr(mistake, "option_name", "")
+        return _fail(f"{option} is now {RENAMED[option]}" if option in RENAMED else mistake.format_message())
     except ValueError as mistake:
         return _fail(str(mistake))
     except OSError as mistake:
