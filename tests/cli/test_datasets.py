@@ -174,5 +174,5 @@ def test_a_data_set_to_beware_of_says_so(name, warning, capsys):
         pytest.skip("NEWTONNET_DATA names no folder of raw data sets")
     assert run(app, ["datasets", name, "--data-root", REAL]) == 0
     output = capsys.readouterr().out
-    assert "warnings" in output
+    assert "Warnings" in output
     assert warning in output

@@ -1,10 +1,12 @@
 """``newtonnet datasets``: which data sets are available, and what to know about a graph before training on it."""
 
+import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,7 +18,6 @@ from .app import app, console, print_json
 from .options import DataRoot
 
 if TYPE_CHECKING:
-    from rich.console import Group, RenderableType
     from rich.table import Table
 
     from newtonnet.datasets import Dataset, Statistics, Summary
@@ -55,7 +56,7 @@ def datasets_command(
         if as_json:
             print_json(_as_object(dataset, statistics))
         else:
-            Console().print(_sheet(dataset, statistics))
+            _print_sheet(dataset, statistics)
         return
     summaries = _summaries(data_root)
     if table is not None:
@@ -144,30 +145,33 @@ def _without_nan(numbers: dict[str, Any]) -> dict[str, Any]:
     return {key: None if isinstance(value, float) and value != value else value for key, value in numbers.items()}
 
 
-def _sheet(dataset: "Dataset", statistics: "Statistics") -> "Group":
-    """Counts, homophily, classes, degrees, origin of the files, and warnings."""
-    from rich.console import Group
-    from rich.panel import Panel
-    from rich.text import Text
+def _print_sheet(dataset: "Dataset", s: "Statistics") -> None:
+    """Print counts, homophily, classes, degrees, origin of the files, and warnings."""
+    degrees = [(str(low) if low == high else f"{low}–{high}", count) for low, high, count in s.degrees]
+    _print_rows(dataset.entry.name, [("", dataset.entry.about), *_counts(dataset, s)])
+    _print_rows("Homophily", _homophilies(s))
+    _print_rows("Classes (labelled nodes)", _bars(list(zip(s.class_names, s.class_counts, strict=True))))
+    _print_rows("Degrees (nodes)", _bars(degrees))
+    _print_rows("Origin", _origin(dataset))
+    if dataset.entry.warnings:
+        _print_rows("Warnings", [("•", warning) for warning in dataset.entry.warnings])
 
-    entry = dataset.entry
-    blocks: list[RenderableType] = [
-        Text.assemble((entry.name, "bold"), "  ", entry.about),
-        Text(),
-        _pairs(_counts(dataset, statistics)),
-        Text("\nHomophily", style="bold"),
-        _pairs(_homophilies(statistics)),
-        Text("\nClasses (labelled nodes)", style="bold"),
-        _bars(list(zip(statistics.class_names, statistics.class_counts, strict=True))),
-        Text("\nDegrees (nodes)", style="bold"),
-        _bars([(str(a) if a == b else f"{a}–{b}", count) for a, b, count in statistics.degrees]),
-        Text("\nOrigin", style="bold"),
-        _pairs(_origin(dataset)),
-    ]
-    if entry.warnings:
-        texts = Text("\n".join(f"• {warning}" for warning in entry.warnings))
-        blocks += [Text(), Panel(texts, title="warnings", title_align="left", border_style="yellow")]
-    return Group(*blocks)
+
+def _print_rows(title: str, rows: Sequence[tuple[str, str]]) -> None:
+    """Print a heading and labelled values, long ones indented over several lines."""
+    width, indent = get_terminal_size().columns, max(len(label) for label, _ in rows) + 2
+    print(f"\n{title}")
+    for label, value in rows:
+        lines = [part for line in value.split("\n") for part in textwrap.wrap(line, max(width - indent, 20))]
+        for number, line in enumerate(lines):
+            print(f"{'' if number else label:<{indent}}{line}")
+
+
+def _bars(rows: Sequence[tuple[str, int]]) -> list[tuple[str, str]]:
+    """Counts with bars of at most 40 characters."""
+    most = max((count for _, count in rows), default=1)
+    digits = len(f"{most:,}")
+    return [(label, f"{count:>{digits},}  {'█' * round(40 * count / most)}") for label, count in rows]
 
 
 def _counts(dataset: "Dataset", s: "Statistics") -> list[tuple[str, str]]:
@@ -227,29 +231,3 @@ def _origin(dataset: "Dataset") -> list[tuple[str, str]]:
         differences = f"; {entry.differences}" if entry.differences else ""
         rows.append(("published", f"{numbers} ({p.citation}){differences}"))
     return rows
-
-
-def _pairs(rows: Sequence[tuple[str, str]]) -> "Table":
-    from rich.table import Table
-    from rich.text import Text
-
-    grid = Table(box=None, show_header=False, pad_edge=False)
-    grid.add_column(style="cyan", no_wrap=True)
-    grid.add_column()
-    for label, value in rows:
-        grid.add_row(label, Text(value))
-    return grid
-
-
-def _bars(rows: Sequence[tuple[str, int]]) -> "Table":
-    from rich.bar import Bar
-    from rich.table import Table
-
-    grid = Table(box=None, show_header=False, pad_edge=False)
-    grid.add_column(justify="right", style="cyan", no_wrap=True)
-    grid.add_column(justify="right")
-    grid.add_column()
-    most = max((count for _, count in rows), default=1)
-    for label, count in rows:
-        grid.add_row(label, f"{count:,}", Bar(size=most, begin=0, end=count, width=40))
-    return grid

@@ -21,19 +21,19 @@ def fit(
     context: typer.Context,
     nodes: Annotated[Path, options.table(help="Table of nodes: CSV or Parquet.")],
     edges: Annotated[Path, options.table(help="Table of edges: CSV or Parquet.")],
-    label_column: Annotated[str, options.table(help="Column of the nodes with the class; blank if unknown.")],
+    label_column: Annotated[str, options.table(help="Column with the class of each node; blank if unknown.")],
     out: Annotated[Path, typer.Option(help="Folder for the model, predictions.csv and report.html.")],
     id_column: Annotated[
-        str | None, options.table(help="Column of the nodes with their ids. Default: id, or the first.")
+        str | None, options.table(help="Column with the id of each node. Default: id, or the first.")
     ] = None,
     source_column: Annotated[
-        str | None, options.table(help="Column of the edges with one end. Default: source, or the first.")
+        str | None, options.table(help="Column with one end of each edge. Default: source, or the first.")
     ] = None,
     target_column: Annotated[
-        str | None, options.table(help="Column of the edges with the other end. Default: target, or the second.")
+        str | None, options.table(help="Column with the other end of each edge. Default: target, or the second.")
     ] = None,
     weight_column: Annotated[
-        str | None, options.table(help="Column of the edges with weights. Default: weight, if it exists.")
+        str | None, options.table(help="Column with the weight of each edge. Default: weight, if it exists.")
     ] = None,
     ignore: Annotated[
         list[str] | None, options.table(metavar="COLUMN", help="Column that is not a feature; repeatable.")
@@ -76,7 +76,7 @@ def fit(
     ] = False,
     json: options.Json = False,
 ) -> int:
-    """Learn the classes of the nodes of your own graph; write a model, predictions for every node, and a page.
+    """Classify the nodes of your own graph; write a model, predictions for every node, and a page.
 
     The model gets a quarter of the time. Cross-validation, and an MLP and a GCN on the same folds, share the rest.
 

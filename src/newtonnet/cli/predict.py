@@ -26,7 +26,7 @@ def predict(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Predict the class of every node with a fitted model, for the tables of the fit or for others like them.
+    """Predict the class of every node with a fitted model, on the same tables or on new ones.
 
     Example: newtonnet predict run --nodes new_nodes.csv --edges new_edges.csv --out predictions.csv
     """

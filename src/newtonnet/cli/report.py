@@ -27,7 +27,7 @@ def report(
     title: Annotated[str, typer.Option(help="Title of the page.")] = "What was learned",
     data_root: DataRoot = None,
 ) -> None:
-    """Write a page about training runs: scores, filters and homophily, one section for each data set and setting.
+    """Write a page about training runs: scores, filters and homophily of each data set and setting.
 
     Example: newtonnet report out/records/*.jsonl --out report.html
     """

@@ -45,7 +45,7 @@ def search(
     ] = False,
     json: options.Json = False,
 ) -> None:
-    """Search for the best settings of models on data sets. Finished trials are stored and never run again.
+    """Search for the best settings of models on data sets; finished trials are stored.
 
     Example: newtonnet search cora chameleon --model bernnet --model gcn --trials 40 --time-limit 100m
     """

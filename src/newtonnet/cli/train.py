@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @app.command()
 def train(
-    dataset: Annotated[str, typer.Argument(help="A graph by name, such as cora or csbm-heterophilous.")],
+    dataset: Annotated[str, typer.Argument(help="Name of a data set, such as cora or csbm-heterophilous.")],
     model: Annotated[str, typer.Option(help=f"One of: {options.MODELS}.")] = "newtonnet",
     splits: Annotated[
         int | None, options.evaluation(help="Number of splits. Default: 10, or all published ones.")
@@ -99,7 +99,7 @@ def train(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Train a model on a data set; print mean ± std over splits, the learned homophily and the learned filter.
+    """Train a model on a data set; print its score over splits, the learned homophily and the learned filter.
 
     Example: newtonnet train csbm-heterophilous --splits 3 --gamma 1 1 1
     """
