@@ -221,9 +221,9 @@ def test_the_tables_of_the_fit_are_refused_once_they_are_gone_or_changed(change,
     ("file", "damage", "message"),
     [
         ("model.safetensors", lambda path: path.unlink(), "is not a file"),
-        ("model.safetensors", lambda path: path.write_bytes(path.read_bytes()[:-100]), "cut short"),
+        ("model.safetensors", lambda path: path.write_bytes(path.read_bytes()[:-100]), "truncated"),
         ("model.safetensors", lambda path: _edit(path), "was changed after it was saved"),
-        ("model.safetensors", lambda path: _from_the_future(path), "install a newer newtonnet"),
+        ("model.safetensors", lambda path: _from_the_future(path), "install a newer one"),
         ("model.safetensors", lambda path: _another_seed(path), "is not the model that run.json describes"),
         ("run.json", lambda path: path.unlink(), "is not a run folder"),
         ("run.json", lambda path: path.write_text(path.read_text()[:200]), "cannot be read"),
@@ -279,7 +279,7 @@ def _another_seed(path):
         ),
         (
             ["RUN", "--nodes", "strange.csv", "--edges", "none.csv", "--out", "o.csv"],
-            "known: cat, dog, big; blank it or leave the column out",
+            "known: cat, dog, big; leave the cell blank, or the column out",
         ),
         (
             ["RUN", "--nodes", "texts.csv", "--edges", "none.csv", "--out", "o.csv"],

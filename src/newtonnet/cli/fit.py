@@ -94,7 +94,9 @@ def fit(
     options.check_regime(regime, model, store=store)
     settings = options.assignments(assign)
 
-    from newtonnet import NewtonNetClassifier, TableOptions, analyse
+    from newtonnet.analysis import analyse
+    from newtonnet.estimator import NewtonNetClassifier
+    from newtonnet.tables import TableOptions
 
     with _progress() as show:
         analysis = analyse(
