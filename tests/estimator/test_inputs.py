@@ -56,7 +56,7 @@ def test_pandas_missing_values_are_unknown(graph):
         ([0.5, 1.0, 1.0, 0.0], "must be classes, got the number 0.5"),
         ([float("inf"), 1.0, 1.0, 0.0], "must be classes, got the number inf"),
         ([1e20, 1.0, 1.0, 0.0], "must be classes, got the number 1e\\+20"),
-        ([("a",), None, "b", "b"], "all numbers or all texts"),
+        ([("a",), None, "b", "b"], "all numbers or all strings"),
     ],
 )
 def test_labels_that_are_none_are_refused(graph, y, message):
@@ -65,7 +65,7 @@ def test_labels_that_are_none_are_refused(graph, y, message):
 
 
 def test_numbers_and_texts_side_by_side_are_refused(graph):
-    with pytest.raises(ValueError, match="all numbers or all texts"):
+    with pytest.raises(ValueError, match="all numbers or all strings"):
         read_labels(graph, [1, "a", 1, "a"])
 
 
