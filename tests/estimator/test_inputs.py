@@ -154,14 +154,14 @@ def test_all_that_people_have_becomes_a_graph():
     assert graphs[0].edges == 3
 
 
-def test_a_pair_that_is_none_says_of_what_it_is():
-    with pytest.raises(TypeError, match=r"got \(ndarray, ndarray\); scipy.sparse.csr_array makes one"):
+def test_a_dense_adjacency_is_refused_with_advice():
+    with pytest.raises(TypeError, match=r"got \(ndarray, ndarray\); convert a dense matrix with scipy.sparse"):
         read_labels((np.eye(4), np.eye(4)))
 
 
-def test_a_frame_is_told_the_way():
+def test_a_frame_is_refused_with_advice():
     frame = pytest.importorskip("pandas").DataFrame({"x": [1]})
-    with pytest.raises(TypeError, match=r"got DataFrame; load_tables\(nodes, edges\) of newtonnet.datasets"):
+    with pytest.raises(TypeError, match=r"got DataFrame; use load_tables\(nodes, edges\) of newtonnet.tables"):
         read_labels(frame)
 
 
