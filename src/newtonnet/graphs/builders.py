@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .graph import Features, Graph, check_weights, compact
 
-if TYPE_CHECKING:  # slow to import; whoever passes one of their objects has imported them already
+if TYPE_CHECKING:  # slow to import, and already imported by a caller who passes their objects
     import networkx as nx
     from torch_geometric.data import Data
 

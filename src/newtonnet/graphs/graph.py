@@ -281,7 +281,7 @@ def check_names(names: Sequence[str], n: int) -> None:
 
 
 def read_rows(array: NDArray[Any], rows: slice) -> NDArray[Any]:
-    """A copy of some rows of an array; a memory-mapped file is read, so that its pages do not stay in memory."""
+    """A copy of some rows of an array; a memory-mapped file is read, so that its pages are not kept in memory."""
     if not _is_file(array):
         return np.array(array[rows])
     width = int(np.prod(array.shape[1:], dtype=np.int64))
