@@ -56,7 +56,7 @@ def test_pandas_missing_values_are_unknown(graph):
         ([0.5, 1.0, 1.0, 0.0], "must be classes, got the number 0.5"),
         ([float("inf"), 1.0, 1.0, 0.0], "must be classes, got the number inf"),
         ([1e20, 1.0, 1.0, 0.0], "must be classes, got the number 1e\\+20"),
-        ([("a",), None, "b", "b"], "all numbers or all texts"),
+        ([("a",), None, "b", "b"], "all numbers or all strings"),
     ],
 )
 def test_labels_that_are_none_are_refused(graph, y, message):
@@ -65,7 +65,7 @@ def test_labels_that_are_none_are_refused(graph, y, message):
 
 
 def test_numbers_and_texts_side_by_side_are_refused(graph):
-    with pytest.raises(ValueError, match="all numbers or all texts"):
+    with pytest.raises(ValueError, match="all numbers or all strings"):
         read_labels(graph, [1, "a", 1, "a"])
 
 
@@ -154,14 +154,14 @@ def test_all_that_people_have_becomes_a_graph():
     assert graphs[0].edges == 3
 
 
-def test_a_pair_that_is_none_says_of_what_it_is():
-    with pytest.raises(TypeError, match=r"got \(ndarray, ndarray\); scipy.sparse.csr_array makes one"):
+def test_a_dense_adjacency_is_refused_with_advice():
+    with pytest.raises(TypeError, match=r"got \(ndarray, ndarray\); convert a dense matrix with scipy.sparse"):
         read_labels((np.eye(4), np.eye(4)))
 
 
-def test_a_frame_is_told_the_way():
+def test_a_frame_is_refused_with_advice():
     frame = pytest.importorskip("pandas").DataFrame({"x": [1]})
-    with pytest.raises(TypeError, match=r"got DataFrame; load_tables\(nodes, edges\) of newtonnet.tables"):
+    with pytest.raises(TypeError, match=r"got DataFrame; use load_tables\(nodes, edges\) of newtonnet.tables"):
         read_labels(frame)
 
 

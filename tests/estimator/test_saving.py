@@ -118,7 +118,7 @@ def test_a_newer_file_is_refused_and_says_what_to_do(file, fitted, monkeypatch):
     monkeypatch.setattr(saving, "FORMAT", saving.FORMAT + 1)
     fitted.save(file)
     monkeypatch.undo()
-    with pytest.raises(ValueError, match="has format 2, but this version of newtonnet reads up to 1; install a newer one"):
+    with pytest.raises(ValueError, match=r"has format 2, but this version .* reads up to 1; install a newer one"):
         NewtonNetClassifier.load(file)
 
 
@@ -158,7 +158,7 @@ def test_other_files_are_refused(tmp_path):
     with pytest.raises(ValueError, match="not a newtonnet model"):
         NewtonNetClassifier.load(tmp_path / "other")
     save_file({"a": torch.zeros(1)}, tmp_path / "odd", metadata={"newtonnet": "{"})
-    with pytest.raises(ValueError, match="the header of .* cannot be read"):
+    with pytest.raises(ValueError, match=r"the header of .* cannot be read"):
         NewtonNetClassifier.load(tmp_path / "odd")
 
 

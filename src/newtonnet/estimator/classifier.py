@@ -17,8 +17,8 @@ from newtonnet.training import override
 
 from .inputs import IN_MEMORY, OUT_OF_CORE, check_feature_names, check_parameters, feature_names, read_labels
 from .learned import curves, learned_filter
-from .members import Candidate, TrainingOptions, fold_count, make_folds, train_in_memory, train_out_of_core
-from .portfolio import ProgressCallback, Trainer, candidates, deadline_in, default_setting, tune
+from .members import Candidate, Trainer, TrainingOptions, fold_count, make_folds, train_in_memory, train_out_of_core
+from .portfolio import ProgressCallback, candidates, deadline_in, default_setting, tune
 from .saving import load, save
 from .scoring import score
 

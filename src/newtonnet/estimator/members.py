@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -42,7 +42,7 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """How members are trained, whatever their settings."""
+    """How members of any setting are trained."""
 
     seed: int
     threads: int | None
@@ -81,6 +81,33 @@ class Member:
     def validation(self) -> float:
         """Best score on its validation nodes."""
         return self.record.outcome.validation or 0.0
+
+
+class Trainer(Protocol):
+    """Trains candidates on folds: :func:`train_in_memory` or :func:`train_out_of_core` with their options filled in."""
+
+    def __call__(
+        self,
+        graph: Graph,
+        candidates: Sequence[Candidate],
+        folds: Sequence[Split],
+        *,
+        stop: Callable[[], bool],
+        progress: Callable[[Progress], None] | None,
+    ) -> list[list[Member]]:
+        """Train members.
+
+        Args:
+            graph: the graph with its labels.
+            candidates: settings of the same shape; see :func:`group_by_shape`.
+            folds: inner splits.
+            stop: called after every epoch; training stops if it returns True.
+            progress: called after every epoch.
+
+        Returns:
+            For each candidate a member for each fold, in order.
+        """
+        ...
 
 
 def fold_count(graph: Graph) -> int:
@@ -153,19 +180,7 @@ def train_in_memory(
     stop: Callable[[], bool],
     progress: Callable[[Progress], None] | None = None,
 ) -> list[list[Member]]:
-    """Train candidates of one shape on every fold, as one population.
-
-    Args:
-        graph: the graph with its labels.
-        candidates: settings of the same shape; see :func:`group_by_shape`.
-        folds: inner splits.
-        options: how to train.
-        stop: asked after every epoch whether to stop.
-        progress: called after every epoch.
-
-    Returns:
-        For each candidate a member for each fold, in order.
-    """
+    """Train candidates of one shape on every fold, as one population; see :class:`Trainer`."""
     model, settings = candidates[0].model, [candidate.setting for candidate in candidates]
     splits = [fold for _ in settings for fold in folds]
     configs = [
@@ -210,21 +225,9 @@ def train_out_of_core(
     stop: Callable[[], bool],
     progress: Callable[[Progress], None] | None = None,
 ) -> list[list[Member]]:
-    """Train one setting of NewtonNet on every fold, one after another, in batches of propagated features on disk.
+    """Train one setting of NewtonNet in batches of propagated features on disk, fold by fold; see :class:`Trainer`.
 
-    At least one epoch of the first fold is trained, whatever ``stop`` says.
-
-    Args:
-        graph: the graph with its labels.
-        candidates: a single candidate.
-        folds: inner splits.
-        options: how to train.
-        store: folder for the propagated features; files of the same graph that are there already are used.
-        stop: asked after every epoch whether to stop.
-        progress: called after every epoch.
-
-    Returns:
-        A list with the members of the candidate, one for each fold.
+    The features go to the folder ``store`` and are used again for the same graph. The first epoch is always trained.
     """
     begun = False
 

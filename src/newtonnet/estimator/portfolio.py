@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import product
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from newtonnet.graphs import Graph
 from newtonnet.nn import find_model
 from newtonnet.training import Config, Progress, Setting, override
 
-from .members import Candidate, Ensemble, Member, group_by_shape
+from .members import Candidate, Ensemble, Member, Trainer, group_by_shape
 from .scoring import Shares, best_temperature, likelihood, score
 
 MOST = 24
@@ -37,22 +37,6 @@ TrainedMembers = dict[int, dict[int, Member]]
 
 ProgressCallback = Callable[[str, float, float], None]
 """Called with the current step, its completed share, and the best setting's mean validation score so far."""
-
-
-class Trainer(Protocol):
-    """Trains candidates of one shape on folds: in memory or out of core."""
-
-    def __call__(
-        self,
-        graph: Graph,
-        candidates: Sequence[Candidate],
-        folds: Sequence[Split],
-        *,
-        stop: Callable[[], bool],
-        progress: Callable[[Progress], None] | None,
-    ) -> list[list[Member]]:
-        """For each candidate a member for each fold."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ class Trial:
     validation: Scores
     test: Scores
     accuracy: Scores
-    """Test accuracy, whatever the metric."""
+    """Test accuracy, for any metric."""
     epochs: tuple[int, ...]
     best_epoch: tuple[int, ...]
     homophily: Scores

@@ -1,17 +1,16 @@
-"""What is counted over all edges, some rows of the adjacency at a time: they may lie in a file larger than memory."""
+"""Counts over all edges, a block of rows at a time, because the adjacency may be a file larger than memory."""
 
 from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .graph import Graph
-from .mapped_arrays import read_rows
+from .graph import Graph, read_rows
 from .plan import row_blocks
 
 
 def edge_blocks(graph: Graph) -> Iterator[NDArray[np.int32]]:
-    """The columns of ``graph.pairs`` in their order, some at a time: ends of every edge once, ``(2, m)``."""
+    """The columns of ``graph.pairs`` in order, a block at a time: ends of every edge once, shape ``(2, m)``."""
     pointers = graph.adjacency.indptr
     for rows in row_blocks(pointers):
         inside = slice(int(pointers[rows.start]), int(pointers[rows.stop]))
@@ -23,13 +22,13 @@ def edge_blocks(graph: Graph) -> Iterator[NDArray[np.int32]]:
 
 
 def known_edges(graph: Graph) -> int:
-    """Edges whose two ends have a label."""
+    """Number of edges whose two ends have a label."""
     known = graph.labels >= 0
     return sum(int(np.count_nonzero(known[a] & known[b])) for a, b in edge_blocks(graph))
 
 
 def isolated_nodes(graph: Graph) -> int:
-    """Nodes without an edge, whatever its direction."""
+    """Number of nodes without an edge, in either direction."""
     touched = np.zeros(graph.nodes, dtype=np.bool_)
     for ends in edge_blocks(graph):
         touched[ends] = True
@@ -37,10 +36,10 @@ def isolated_nodes(graph: Graph) -> int:
 
 
 def components(graph: Graph) -> int:
-    """Number of connected parts, directions apart; a node without an edge is one.
+    """Number of connected components, ignoring directions; an isolated node is one.
 
-    Every node points to a smaller one of its part or to itself. An edge makes the larger of what its ends point to
-    point to the smaller one, and a chain of pointers is cut short, until all edges join nodes that point to the same.
+    Union-find over blocks of edges: every node points to a smaller one of its component or to itself. An edge links
+    the roots of its ends, and chains of pointers are shortened, until the two ends of every edge have the same root.
 
     >>> from newtonnet.graphs import from_edges
     >>> components(from_edges([[0, 3, 4], [2, 2, 5]], np.eye(7)))

@@ -1,4 +1,4 @@
-"""A connection to Ray: a cluster that is there already, or a Ray of its own on this machine."""
+"""The connection to Ray: to an existing cluster, or to a local Ray on this machine."""
 
 import logging
 import os
@@ -9,27 +9,27 @@ from pathlib import Path
 from types import ModuleType
 
 PATIENCE = 10.0
-"""Seconds in which something must answer at the address of a cluster."""
+"""Seconds to wait for an answer from the address of a cluster."""
 CURRENT = Path("/tmp/ray/ray_current_cluster")
-"""Where Ray keeps the address of the cluster that this machine belongs to."""
+"""Where Ray stores the address of the cluster that this machine belongs to."""
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-"""Ray reports no usage and leaves accelerators, which nobody here uses, alone."""
+"""Environment of Ray: no usage reports, and accelerators are left alone."""
 
 
 @contextmanager
 def connected(address: str | None = None, *, cores: int | None = None) -> Iterator[ModuleType]:
-    """Ray itself, connected; left at the end, unless this process was connected before.
+    """The module ``ray``, connected; it disconnects at the end, unless this process was connected before.
 
     Args:
-        address: ``auto`` for the cluster this machine belongs to, or ``HOST:PORT`` of its head; if not given, a Ray of
-            its own on this machine, unless this process is connected to one already.
-        cores: of a Ray of its own; all of this machine if not given.
+        address: ``auto`` for the cluster this machine belongs to, or ``HOST:PORT`` of its head; if not given, a local
+            Ray, unless this process is already connected to one.
+        cores: number of cores of a local Ray; all of this machine if not given.
     """
     ray = _import_ray()
     if ray.is_initialized():
         if address is not None:
             raise ValueError(
-                f"this process is connected to Ray already; leave it first, or give no address {address!r}"
+                f"this process is connected to Ray already; disconnect first, or give no address (got {address!r})"
             )
         yield ray
         return
@@ -42,7 +42,7 @@ def connected(address: str | None = None, *, cores: int | None = None) -> Iterat
 
 
 def last_line(error: BaseException) -> str:
-    """What went wrong: of the many lines that Ray may put around it, the last one."""
+    """The last line of an error message: Ray puts many lines around the cause."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1] if lines else type(error).__name__
 
@@ -51,15 +51,15 @@ def _import_ray() -> ModuleType:
     try:
         import ray
     except ImportError as error:
-        raise ValueError(f"a cluster needs Ray ({error}); pip install 'ray[train]'") from None
+        raise ValueError(f"a cluster needs Ray ({error}); install it with pip install 'ray[train]'") from None
     module: ModuleType = ray
     return module
 
 
 def _find(address: str | None) -> str | None:
-    """What to connect to, refused where nothing is there.
+    """The address to connect to; an error if nothing answers there.
 
-    ``auto`` stands for the address in the environment, or else the one that ``ray start`` has left, as it does for Ray.
+    As in Ray, ``auto`` is the address in the environment, or else the one that ``ray start`` has stored.
     """
     if address == "auto":
         address = os.environ.get("RAY_ADDRESS") or (CURRENT.read_text().strip() if CURRENT.is_file() else "auto")
@@ -69,10 +69,10 @@ def _find(address: str | None) -> str | None:
 
 
 def _knock(address: str) -> None:
-    """Refuse an address where nothing answers, for which Ray would wait a long time."""
+    """Raise an error if nothing answers at the address; Ray itself would wait a long time."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal():
-        raise ValueError(f"the address of a Ray cluster is auto or HOST:PORT, got {address!r}")
+        raise ValueError(f"the address of a Ray cluster must be auto or HOST:PORT, got {address!r}")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
     except (OSError, OverflowError) as error:
@@ -90,8 +90,8 @@ def _connect(ray: ModuleType, address: str | None, cores: int | None) -> None:
             ray.init(address, logging_level=logging.ERROR, log_to_driver=False)
     except (ConnectionError, RuntimeError, ValueError) as error:
         if address is None:
-            raise ConnectionError(f"cannot start a Ray of its own: {error}") from error
-        token = "if it asks for a token, set RAY_AUTH_MODE=token here too"
+            raise ConnectionError(f"cannot start a local Ray: {error}") from error
+        token = "if it requires a token, set RAY_AUTH_MODE=token on this machine too"
         raise ConnectionError(f"cannot connect to the Ray cluster at {address}: {error}; {token}") from error
     finally:
         for name, value in before.items():
