@@ -1,11 +1,15 @@
-"""Words of messages: the name that was probably meant, long lists cut short, and counted nouns."""
+"""Words of messages: suggestions for misspelled names, lists cut short, and counted nouns."""
 
 import difflib
 from collections.abc import Iterable, Sequence
 
 
 def meant(wanted: str, names: Iterable[str]) -> str:
-    """The name that is nearest, in whatever case, as a question; nothing where none is near.
+    """A question with the closest name, ignoring case; empty if no name is close.
+
+    Args:
+        wanted: the name that was given.
+        names: the names that exist.
 
     >>> meant("Colour", ["id", "colour"]), meant("age", ["id", "colour"])
     ("did you mean 'colour'? ", '')

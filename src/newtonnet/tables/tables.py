@@ -158,7 +158,7 @@ def find_columns(nodes: TableSource, edges: TableSource, options: TableOptions =
 
 
 def column_names(table: TableSource, *, text_encoding: str = "utf-8") -> tuple[str, ...]:
-    """The names of all columns of a table; of a file only the header is read."""
+    """The names of all columns of a table."""
     return tuple(read_header(table, "nodes", text_encoding=text_encoding).table.column_names)
 
 
