@@ -1,4 +1,4 @@
-"""Names in messages: the one that was probably meant, and long lists cut short."""
+"""Words of messages: suggestions for misspelled names, lists cut short, and counted nouns."""
 
 import difflib
 from collections.abc import Iterable, Sequence
@@ -31,3 +31,12 @@ def listed(names: Sequence[str]) -> str:
     """
     more = len(names) - MOST_LISTED
     return ", ".join(names[:MOST_LISTED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "edge"), counted(1500, "edge")
+    ('1 edge', '1,500 edges')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -850,3 +850,10 @@ print(sorted({{"pyarrow"}} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n['pyarrow']\n"
+
+
+def test_a_later_text_among_zeros_and_ones_is_reported_with_its_line(write, edges):
+    encoding = read_tables(write("n.csv", "id,flag\nann,0\nbob,1\ncy,0\n"), edges, columns=UNLABELLED).encoding
+    later = write("m.csv", "id,flag\nann,0\nbob,yes\ncy,0\n")
+    with pytest.raises(ValueError, match=r"line 3 of .*m\.csv holds 'yes' in column 'flag', which must hold numbers"):
+        read_tables(later, edges, columns=UNLABELLED, encoding=encoding)

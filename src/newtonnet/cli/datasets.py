@@ -20,7 +20,7 @@ from .options import DataRoot
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from newtonnet.datasets import Dataset, Statistics, Summary
+    from newtonnet.datasets import Dataset, DatasetSummary, Statistics
 
 STATUS = {
     "original": "checksums match the original files",
@@ -44,8 +44,7 @@ def datasets_command(
 
     Example: newtonnet datasets chameleon
     """
-    from newtonnet.datasets import CATALOGUE, describe, load_dataset
-    from newtonnet.datasets.comparison import comparison_page
+    from newtonnet.datasets import CATALOGUE, comparison_page, describe, load_dataset
 
     if table is not None and name is not None:
         raise typer.BadParameter("--table covers all data sets; leave NAME out")
@@ -75,11 +74,9 @@ def datasets_command(
         console.print("Describe one data set: newtonnet datasets NAME")
 
 
-def _summaries(data_root: Path | None) -> "list[Summary]":
+def _summaries(data_root: Path | None) -> "list[DatasetSummary]":
     """All data sets; one that cannot be read is not available, and a message says why."""
-    from newtonnet.datasets import CATALOGUE, summarise
-    from newtonnet.datasets.raw_files import data_roots
-    from newtonnet.datasets.summary import absent
+    from newtonnet.datasets import CATALOGUE, absent, data_roots, summarise
 
     data_roots(data_root)  # a missing folder is one mistake, not one for each data set
     found = []
@@ -104,7 +101,7 @@ def _all_warnings() -> Iterator[None]:
         yield
 
 
-def _list(summaries: "Sequence[Summary]") -> "Table":
+def _list(summaries: "Sequence[DatasetSummary]") -> "Table":
     from rich.table import Table
 
     grid = Table(box=None, pad_edge=False, header_style="bold")

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from newtonnet.meaning import listed
+from newtonnet.meaning import counted, listed
 
 from .values import (
     Where,
@@ -112,14 +112,24 @@ def learn_encoding(
     return Encoding(tuple(column for column in learned if column is not None))
 
 
-def encode(table: pa.Table, encoding: Encoding, *, where: Where = row_number) -> NDArray[np.float32] | sp.csr_array:
-    """Features of every row, shape ``(n, F)``; CSR if any column is a category, else dense."""
+def encode(
+    table: pa.Table, encoding: Encoding, *, name: str = "the table", where: Where = row_number
+) -> NDArray[np.float32] | sp.csr_array:
+    """Features of every row, shape ``(n, F)``; CSR if any column is a category, else dense.
+
+    Args:
+        table: the feature columns; others are not used.
+        encoding: how each column becomes features.
+        name: name of the table in messages.
+        where: gives the name of a row in messages.
+    """
     if not encoding.columns:
         return sp.csr_array(sp.eye_array(table.num_rows, format="csr", dtype=np.float32))
     there = set(table.column_names)
     lacking = [column.name for column in encoding.columns if column.name not in there]
     if lacking:
-        raise ValueError(f"the nodes have no column {lacking[0]!r}; found: {listed(table.column_names)}")
+        found = listed(table.column_names) or "no feature column"
+        raise ValueError(f"{name} has no column {lacking[0]!r}, but the model was fitted with it; found: {found}")
     blocks = [_encode(table[column.name], column, where) for column in encoding.columns]
     if all(isinstance(block, np.ndarray) for block in blocks):
         return np.concatenate(blocks, axis=1)
@@ -296,21 +306,17 @@ def unseen_values(table: pa.Table, encoding: Encoding) -> list[str]:
         if column.kind == "category":
             there = pc.unique(as_text(values, column.name).drop_null()).to_pylist()
             if new := len(set(there) - set(column.categories)):
-                found.append(f"{column.name}: {_count(new, 'unseen value')}; encoded as no category")
+                found.append(f"{column.name}: {counted(new, 'unseen value')}; encoded as no category")
             continue
         if column.kind == "binary":
             numbers = to_numbers(values, column.name, row_number)
             if others := int((~np.isin(numbers[~np.isnan(numbers)], (0.0, 1.0))).sum()):
-                found.append(f"{column.name}: {_count(others, 'value')} other than 0 and 1")
+                found.append(f"{column.name}: {counted(others, 'value')} other than 0 and 1")
         if column.kind in ("number", "binary") and not column.missing and (gaps := pc.sum(is_missing(values)).as_py()):
             filled = "0" if column.kind == "binary" else f"{column.mean:g}"
             found.append(
-                f"{column.name}: {_count(gaps, 'missing value')}, none seen during fitting; filled with {filled}"
+                f"{column.name}: {counted(gaps, 'missing value')}, none seen during fitting; filled with {filled}"
             )
     kept = {column.name for column in encoding.columns}
     unused = [name for name in table.column_names if name not in kept]
     return found + ([f"not used by the model: {listed(unused)}"] if unused else [])
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

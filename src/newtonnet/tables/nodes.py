@@ -87,12 +87,13 @@ def read_nodes(
     used = [name for name in rows.table.column_names if name not in kept_apart]
     numbers = () if encoding is None else {column.name for column in encoding.columns if column.kind == "number"}
     table = _read_texts(rows.table.select(used), texts, numbers)
+    learned = encoding or learn_encoding(
+        table, standardise=options.standardise, categorical=options.categorical, where=rows.row
+    )
+    features = encode(table, learned, name=rows.name, where=rows.row)
     left_out: dict[str, str] = {}
     not_read: dict[str, str] = {}
     if encoding is None:
-        learned = learn_encoding(
-            table, standardise=options.standardise, categorical=options.categorical, where=rows.row
-        )
         left_out = _left_out(table, learned)
         not_read = {name: "ignored" for name in options.ignore if name not in (columns.id, columns.label)}
         not_read |= dict.fromkeys(unnamed, "has no name")
@@ -102,15 +103,13 @@ def read_nodes(
             *column_warnings(table, learned, options.categorical),
         ]
     else:
-        learned = encoding
-        _check_columns(rows, learned)
         notes = unseen_values(table, learned)
     return NodeTable(
         name=Path(nodes).name.split(".")[0] if isinstance(nodes, str | PathLike) else "graph",
         ids=ids,
         labels=labels,
         class_names=classes,
-        features=encode(table, learned, where=rows.row),
+        features=features,
         encoding=learned,
         left_out=left_out,
         read_as=read_as(table, learned, {**left_out, **not_read}),
@@ -170,16 +169,6 @@ def _leaks(table: pa.Table, labels: NDArray[np.int64] | None) -> list[str]:
         for name in table.column_names
         if np.array_equal(is_missing(table[name]).to_numpy(), labels < 0)
     ]
-
-
-def _check_columns(rows: NamedTable, learned: Encoding) -> None:
-    names = rows.table.column_names
-    there = set(names)
-    lacking = next((column.name for column in learned.columns if column.name not in there), None)
-    if lacking is not None:
-        raise ValueError(
-            f"{rows.name} has no column {lacking!r}, but the model was fitted with it; found: {listed(names)}"
-        )
 
 
 def _left_out(table: pa.Table, learned: Encoding) -> dict[str, str]:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from newtonnet.graphs import Graph, from_edges
-from newtonnet.meaning import listed
+from newtonnet.meaning import counted, listed
 
 from .encoding import Encoding
 from .nodes import NodeTable, read_nodes
@@ -125,11 +125,7 @@ def read_tables(
     return reading_of(read, graph, tally, columns, learned=encoding is None)
 
 
-def find_columns(
-    nodes: TableSource,
-    edges: TableSource,
-    options: TableOptions = DEFAULTS,
-) -> Columns:
+def find_columns(nodes: TableSource, edges: TableSource, options: TableOptions = DEFAULTS) -> Columns:
     """Find the columns that hold ids, labels and weights from the headers of two tables.
 
     Args:
@@ -189,20 +185,13 @@ def reading_of(read: NodeTable, graph: Graph, tally: Counter[str], columns: Colu
 def _merged_rows(tally: Counter[str], edges: int, *, weighted: bool) -> str:
     """A sentence on the rows that did not become an edge."""
     rows, loops, zero = (tally[name] for name in ("rows", "loops", "zero"))
-    parts = [
-        f"{count:,} {one if count == 1 else many} {'was' if count == 1 else 'were'} {what}"
-        for count, one, many, what in (
-            (loops, "self-loop", "self-loops", "dropped"),
-            (zero, "edge of weight 0", "edges of weight 0", "dropped"),
-            (
-                rows - loops - zero - edges,
-                "duplicate",
-                "duplicates",
-                "merged (the largest weight counts)" if weighted else "merged",
-            ),
-        )
-        if count
-    ]
+    merged = "merged (the largest weight counts)" if weighted else "merged"
+    counts = (
+        (loops, "self-loop", "dropped"),
+        (zero, "zero-weight edge", "dropped"),
+        (rows - loops - zero - edges, "duplicate", merged),
+    )
+    parts = [f"{counted(n, noun)} {'was' if n == 1 else 'were'} {what}" for n, noun, what in counts if n]
     return f"{rows:,} rows of edges became {edges:,} edges: {' and '.join(parts)}; edge directions are ignored."
 
 

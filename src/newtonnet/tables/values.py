@@ -173,7 +173,7 @@ def has_comma(text: str) -> bool:
 
 
 def read_dates(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Texts that are all dates or times, or missing, as such, which is how a CSV file of them is read; others as is.
+    """Texts that are all dates, times or missing as dates or times, as in a CSV file; other columns as they are.
 
     >>> read_dates(pa.chunked_array([["2020-01-31", "NA"]])).type, read_dates(pa.chunked_array([["2020", "x"]])).type
     (DataType(date32[day]), DataType(string))
