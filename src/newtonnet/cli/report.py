@@ -61,7 +61,7 @@ def group_runs(records: "Iterable[Record]") -> "list[tuple[str, list[Record]]]":
 
 def _decided(record: "Record") -> dict[str, Any]:
     """Everything that determines a run except its split and seed, by name."""
-    from newtonnet.training.record import ADDED
+    from newtonnet.training import ADDED
 
     config = {name: value for name, value in record.config.items() if name not in FREE}
     protocol = record.split["protocol"]
