@@ -200,3 +200,10 @@ def test_names_of_the_package_are_loaded_when_they_are_used():
         assert getattr(newtonnet, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'analyze'"):
         _ = newtonnet.analyze
+
+
+def test_directed_edges_stay_directed_when_tables_are_read_again(analysis):
+    tables, found = analysis
+    directed = quick(tables, tables=TableOptions(directed=True))
+    assert directed.summary["edges"] > found.summary["edges"]
+    pd.testing.assert_frame_equal(directed.predict().predictions, directed.predictions)

@@ -359,7 +359,7 @@ def _read_again(
     reading = read(
         nodes,
         edges,
-        TableOptions(ignore=ignore, text_encoding=run.text_encoding),
+        TableOptions(ignore=ignore, directed=run.arguments.get("directed", False), text_encoding=run.text_encoding),
         columns=run.columns if run.columns.label in there else replace(run.columns, label=None),
         encoding=run.encoding,
         class_names=run.class_names,
