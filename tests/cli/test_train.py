@@ -247,3 +247,37 @@ def test_a_warning_is_one_line_on_standard_error(capsys):
         assert run(app, ["train", "digits", "--splits", "1", "--max-epochs", "2", "--degree", "20"]) == 0
     lines = capsys.readouterr().err.splitlines()
     assert any(line.startswith("newtonnet: the newton filter") and "amplifies rounding" in line for line in lines)
+
+
+def test_the_out_of_core_regime_trains_from_disk_and_gives_the_same_again(tmp_path, capsys):
+    arguments = ["train", "digits", "--regime", "out-of-core", "--store", str(tmp_path / "features"), "--batch", "300"]
+    arguments += ["--splits", "2", "--max-epochs", "20", "--threads", "1", "--out", "r.jsonl", "--json"]
+    assert run(app, arguments) == 0
+    first = json.loads(capsys.readouterr().out)
+    records = [json.loads(line) for line in (tmp_path / "r.jsonl").read_text().splitlines()]
+    assert [record["model"] for record in records] == ["newtonnet-precomputed"] * 2  # the stored name
+    assert {record["options"]["batch"] for record in records} == {300}
+    assert run(app, arguments) == 0
+    assert json.loads(capsys.readouterr().out)["splits"] == first["splits"]
+    assert first["mean"] > 0.8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--regime", "disk"], "--regime must be memory or out-of-core, got 'disk'"),
+        (["--batch", "10"], "--batch belongs to --regime out-of-core"),
+        (["--store", "features"], "--store belongs to --regime out-of-core"),
+        (["--regime", "out-of-core", "--model", "mlp"], "trains newtonnet only, got --model mlp"),
+        (["--regime", "out-of-core", "--device", "cuda"], "runs on the cpu"),
+        (["--executor", "ray"], "--executor and --workers belong to --regime out-of-core"),
+        (["--regime", "out-of-core", "--workers", "2"], "add --executor ray"),
+        (["--regime", "out-of-core", "--batch", "0"], "batch must be a whole number"),
+        (["--regime", "out-of-core", "--set", "branch=8"], "has no meaning"),
+        (["--on", "ray"], "--on is now --executor"),
+    ],
+)
+def test_options_that_do_not_go_together_are_one_line(arguments, message, capsys):
+    assert run(app, ["train", "digits", *arguments, "--splits", "1", "--max-epochs", "1"]) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert message in line

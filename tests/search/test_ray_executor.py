@@ -281,7 +281,7 @@ COMMAND = ["search", DATASET, "--model", "mlp", "--trials", "8", "--splits", "2"
 
 
 def test_a_ray_of_its_own_gives_the_table_of_this_process_and_keeps_quiet(tmp_path):
-    own = [sys.executable, "-m", "newtonnet.cli", *COMMAND, "--on", "ray", "--workers", "2", "--json"]
+    own = [sys.executable, "-m", "newtonnet.cli", *COMMAND, "--executor", "ray", "--workers", "2", "--json"]
     home = {**os.environ, "HOME": str(tmp_path)}  # Ray keeps a token there
     done = subprocess.run([*own, "--results", tmp_path / "ray"], capture_output=True, text=True, timeout=300, env=home)
     assert done.returncode == 0, done.stderr
@@ -313,7 +313,7 @@ def test_a_claim_searches_on_ray(executor, capsys, tmp_path, monkeypatch):
 
 def test_without_ray_one_line_says_how_to_get_it(capsys, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "ray", None)
-    assert run(app, [*COMMAND, "--on", "ray", "--results", str(tmp_path)]) == 2
+    assert run(app, [*COMMAND, "--executor", "ray", "--results", str(tmp_path)]) == 2
     assert _only_line(capsys).endswith("pip install 'ray[train]'")
     assert list(tmp_path.iterdir()) == []
 
@@ -325,7 +325,7 @@ def test_an_address_with_nothing_there_gets_one_line(capsys, monkeypatch, tmp_pa
     monkeypatch.setenv("RAY_ADDRESS", empty)
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     for address in (empty, "auto"):
-        assert run(app, [*COMMAND, "--on", "ray", "--address", address, "--results", str(tmp_path)]) == 2
+        assert run(app, [*COMMAND, "--executor", "ray", "--address", address, "--results", str(tmp_path)]) == 2
         assert f"no Ray cluster answers at {empty} " in _only_line(capsys)
     assert list(tmp_path.iterdir()) == []
 
