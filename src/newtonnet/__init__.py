@@ -46,6 +46,7 @@ _HOMES = {
     "training": ("Config", "Record", "fit"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
+_PACKAGES = (*_HOMES, "cli", "kernels", "out_of_core", "polynomials", "pyg", "report", "search")
 
 
 def __getattr__(name: str) -> Any:
@@ -53,10 +54,12 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("newtonnet")
+    if name in _PACKAGES:
+        return import_module(f".{name}", __name__)
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f".{_HOME[name]}", __name__), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "__version__"})
+    return sorted({*globals(), *__all__, *_PACKAGES, "__version__"})

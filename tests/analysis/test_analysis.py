@@ -3,6 +3,7 @@
 import json
 import math
 import signal
+import subprocess
 import sys
 
 import numpy as np
@@ -198,8 +199,20 @@ def test_names_of_the_package_are_loaded_when_they_are_used():
     assert {"analyse", "Analysis", "NewtonNetClassifier", "__version__"} <= set(dir(newtonnet))
     for name in newtonnet.__all__:
         assert getattr(newtonnet, name) is not None
+    assert newtonnet.graphs.Graph is newtonnet.Graph
     with pytest.raises(AttributeError, match="no attribute 'analyze'"):
         _ = newtonnet.analyze
+
+
+def test_packages_are_loaded_when_they_are_used():
+    code = "import newtonnet; print(newtonnet.tables.TableOptions().standardise, newtonnet.polynomials.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True newtonnet.polynomials\n"
+
+
+def test_a_time_limit_is_a_time(analysis):
+    with pytest.raises(ValueError, match="time_limit must be seconds above 0, got 0"):
+        quick(analysis[0], time_limit=0)
 
 
 def test_directed_edges_stay_directed_when_tables_are_read_again(analysis):

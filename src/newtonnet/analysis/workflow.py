@@ -272,6 +272,8 @@ def analyse(
         message: called with lines for the user: how the columns were read, and where the model was written.
     """
     started = time.monotonic()
+    if not time_limit > 0:
+        raise ValueError(f"time_limit must be seconds above 0, got {time_limit!r}")
     say, show = message or _ignore, progress or _ignore
     source, place = _file_of(nodes), _file_of(folder)
     if place is not None:

@@ -200,16 +200,7 @@ def _setting(dataset: str, model: str, source: str | None, changes: dict[str, An
 def run_splits(
     graph: "Graph", model: str, setting: "Setting", splits: "list[Split]", *, seed: int = 0, **resources: Any
 ) -> "list[Record]":
-    """Train one member for each split as one population, with a progress bar on standard error.
-
-    Args:
-        graph: the graph.
-        model: name of the model.
-        setting: its options and training.
-        splits: one for each member; split i has the random seed ``seed + i``.
-        seed: first random seed.
-        resources: device, threads, memory and checkpoint of :func:`newtonnet.training.fit`.
-    """
+    """Train one member for each split as one population, with a progress bar; resources are options of the loop."""
     from newtonnet.nn import build
     from newtonnet.training import fit
 
