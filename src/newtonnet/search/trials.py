@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache, partial
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from newtonnet.datasets import Split
@@ -106,7 +107,8 @@ class Trial:
 
 
 _BY_SPLIT = ("train", "validation", "test", "accuracy", "epochs", "best_epoch", "homophily", "values", "records")
-_SINGLE = {"study": str, "number": int, "source": str, "setting": dict, "seconds": int | float}
+_SINGLE: dict[str, Any] = {"study": str, "number": int, "source": str, "setting": dict, "seconds": (int, float)}
+_NUMBER = (float, int, NoneType)
 
 
 def _check_line(data: Mapping[str, Any]) -> None:
@@ -115,9 +117,9 @@ def _check_line(data: Mapping[str, Any]) -> None:
         if name in _SINGLE:
             fits = isinstance(value, _SINGLE[name])
         elif name in ("values", "response"):
-            fits = isinstance(value, list) and all(_is_list(row, float | int | None) for row in value)
+            fits = isinstance(value, list) and all(_is_list(row, _NUMBER) for row in value)
         else:
-            fits = _is_list(value, str if name == "records" else float | int | None)
+            fits = _is_list(value, str if name == "records" else _NUMBER)
         if not fits:
             raise ValueError(f"{name} {value!r:.60}")
     if data["number"] not in data["beside"]:
