@@ -14,7 +14,7 @@ import torch
 
 from newtonnet.datasets import load_dataset, load_splits, make_splits, summarise
 from newtonnet.nn import find_model
-from newtonnet.search import Study, Trial, identity, read_study, read_trials, store_path, summarise_study
+from newtonnet.search import Study, Trial, identity, propose, read_study, read_trials, store_path, summarise_study
 from newtonnet.training import Config, Record
 from newtonnet.training.record import record_id
 
@@ -106,6 +106,18 @@ def test_every_trial_names_the_records_that_its_settings_give_today(dataset):
                 for i, split in enumerate(checksums(study.protocol, study.splits))
             ]
             assert list(trial.records) == computed, (path, trial.number)
+
+
+@pytest.mark.parametrize("model", ["newtonnet", "bernnet", "mlp"])
+def test_a_stored_search_would_be_proposed_again(model):
+    path = RESULTS / "search" / "texas" / f"{model}.jsonl"
+    study, stored = stored_study(path), {trial.number: trial for trial in stored_trials(path)}
+    for batch in range(len(stored) // study.batch):
+        start = batch * study.batch
+        proposals = propose(study, [stored[number] for number in range(start)], batch)
+        assert [proposal.setting for proposal in proposals] == [
+            stored[number].setting for number in range(start, start + len(proposals))
+        ]
 
 
 def test_every_record_is_written_back_the_same_under_the_id_that_is_computed_today(monkeypatch):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache, partial
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from newtonnet.datasets import Split
@@ -15,7 +16,7 @@ from newtonnet.training import SHARED, Progress, Record, fit
 
 from .study import Study, load_data
 
-Scores = tuple[float | None, ...]
+SplitScores = tuple[float | None, ...]
 """One number for each split; None where training failed."""
 
 
@@ -57,20 +58,20 @@ class Trial:
     """How it differs from the study's base."""
     beside: tuple[int, ...]
     """The trials that trained in the same population, including this one."""
-    train: Scores
-    validation: Scores
-    test: Scores
-    accuracy: Scores
+    train: SplitScores
+    validation: SplitScores
+    test: SplitScores
+    accuracy: SplitScores
     """Test accuracy, for any metric."""
     epochs: tuple[int, ...]
     best_epoch: tuple[int, ...]
-    homophily: Scores
-    largest: Scores
+    homophily: SplitScores
+    largest: SplitScores
     """Largest magnitude of a raw filter parameter at any epoch."""
     points: tuple[float, ...]
-    values: tuple[Scores, ...]
+    values: tuple[SplitScores, ...]
     """The learned filter at its points."""
-    response: tuple[Scores, ...]
+    response: tuple[SplitScores, ...]
     """The learned filter at the frequencies of a record."""
     records: tuple[str, ...]
     """Ids of the runs."""
@@ -106,7 +107,8 @@ class Trial:
 
 
 _BY_SPLIT = ("train", "validation", "test", "accuracy", "epochs", "best_epoch", "homophily", "values", "records")
-_SINGLE = {"study": str, "number": int, "source": str, "setting": dict, "seconds": int | float}
+_SINGLE: dict[str, Any] = {"study": str, "number": int, "source": str, "setting": dict, "seconds": (int, float)}
+_NUMBER = (float, int, NoneType)
 
 
 def _check_line(data: Mapping[str, Any]) -> None:
@@ -115,9 +117,9 @@ def _check_line(data: Mapping[str, Any]) -> None:
         if name in _SINGLE:
             fits = isinstance(value, _SINGLE[name])
         elif name in ("values", "response"):
-            fits = isinstance(value, list) and all(_is_list(row, float | int | None) for row in value)
+            fits = isinstance(value, list) and all(_is_list(row, _NUMBER) for row in value)
         else:
-            fits = _is_list(value, str if name == "records" else float | int | None)
+            fits = _is_list(value, str if name == "records" else _NUMBER)
         if not fits:
             raise ValueError(f"{name} {value!r:.60}")
     if data["number"] not in data["beside"]:
@@ -186,10 +188,10 @@ def make_trial(task: Task, proposal: Proposal, records: Sequence[Record]) -> Tri
     """The trial of these records, one for each split in order; filters are rounded to four digits."""
     outcomes = [record.outcome for record in records]
 
-    def scores(name: str) -> Scores:
+    def scores(name: str) -> SplitScores:
         return tuple(getattr(outcome, name) if outcome.status == "done" else None for outcome in outcomes)
 
-    def rows(name: str) -> tuple[Scores, ...]:
+    def rows(name: str) -> tuple[SplitScores, ...]:
         return tuple(_rounded(getattr(outcome, name)) for outcome in outcomes)
 
     return Trial(
@@ -214,7 +216,7 @@ def make_trial(task: Task, proposal: Proposal, records: Sequence[Record]) -> Tri
     )
 
 
-def _rounded(values: Scores) -> Scores:
+def _rounded(values: SplitScores) -> SplitScores:
     """Four digits; None for what is not finite."""
     return tuple(None if v is None or not abs(v) < float("inf") else float(f"{v:.4g}") for v in values)
 
