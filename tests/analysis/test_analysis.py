@@ -220,3 +220,12 @@ def test_directed_edges_stay_directed_when_tables_are_read_again(analysis):
     directed = quick(tables, tables=TableOptions(directed=True))
     assert directed.summary["edges"] > found.summary["edges"]
     pd.testing.assert_frame_equal(directed.predict().predictions, directed.predictions)
+
+
+def test_the_out_of_core_regime_reads_files_only(analysis):
+    classifier = NewtonNetClassifier(regime="out-of-core", max_epochs=3, threads=1)
+    with pytest.raises(TypeError, match="reads tables from files; give paths of CSV or Parquet files"):
+        analyse(*frames(analysis[0]), label_column="kind", classifier=classifier)
+    found = quick(analysis[0], classifier=classifier)
+    assert found.model.store is None
+    pd.testing.assert_frame_equal(found.predict().predictions, found.predictions)

@@ -349,7 +349,17 @@ def _table_reader(classifier: NewtonNetClassifier) -> Iterator[Callable[..., Rea
     disk = None if store is None else next(place for place in store.absolute().parents if place.exists())
     with tempfile.TemporaryDirectory(prefix="newtonnet-edges-", dir=disk) as name:
         classifier.set_params(store=store or Path(name) / "blocks")
-        yield partial(read_mapped, folder=Path(name) / "adjacency", max_memory=classifier.max_memory)
+        yield partial(_read_on_disk, Path(name) / "adjacency", classifier.max_memory)
+
+
+def _read_on_disk(
+    folder: Path, max_memory: int | None, nodes: TableSource, edges: TableSource, *options: Any, **more: Any
+) -> Reading:
+    """Read tables with their edges kept in a folder."""
+    files = _file_of(nodes), _file_of(edges)
+    if files[0] is None or files[1] is None:
+        raise TypeError("the out-of-core regime reads tables from files; give paths of CSV or Parquet files")
+    return read_mapped(files[0], files[1], *options, folder=folder, max_memory=max_memory, **more)
 
 
 def _read_again(
