@@ -4,9 +4,8 @@ import csv
 import tempfile
 from pathlib import Path
 
-from newtonnet import NewtonNetClassifier
+from newtonnet import Analysis, NewtonNetClassifier, analyse
 from newtonnet.datasets import csbm
-from newtonnet.tables.tables import load_tables
 
 folder = Path(tempfile.mkdtemp())
 graph = csbm(0.1, nodes=300, features=100)  # stands for your own data; these lines only write it to files
@@ -18,12 +17,19 @@ with (folder / "people.csv").open("w", newline="") as file:
 with (folder / "meetings.csv").open("w", newline="") as file:
     csv.writer(file).writerows([("a", "b"), *((f"person {i}", f"person {j}") for i, j in graph.pairs.T)])
 
-mine = load_tables(folder / "people.csv", folder / "meetings.csv", label_column="team")
-model = NewtonNetClassifier(time_budget=10).fit(mine)
-model.save(folder / "model.safetensors")
+analysis = analyse(
+    folder / "people.csv",
+    folder / "meetings.csv",
+    label_column="team",
+    classifier=NewtonNetClassifier(transferable=True),
+    folds=2,
+    compare=False,
+    time_limit=15,
+)
+analysis.save(folder / "run")  # model, predictions.csv and report.html
 
-labels, shares = model.predict(mine), model.predict_proba(mine).max(axis=1)
-for i in range(1, 4):
-    print(f"{mine.node_names[i]}: {labels[i]} ({shares[i]:.0%})")
+print(analysis.summary["headline"])
+print(Analysis.load(folder / "run").predictions[["node", "label", "probability"]].head(4))
+labels = analysis.predictions["label"]
 right = sum(("red", "blue")[truth] == label for truth, label in zip(graph.labels, labels, strict=True))
-print(f"{right / 300:.0%} right; neighbours share a label {model.homophily_:.0%} of the time")
+print(f"{right / 300:.0%} right; cross-validation expected {analysis.summary['cross_validation']['mean']:.0%}")

@@ -1,15 +1,16 @@
-"""The ``newtonnet`` command: it stands outside the package, whose import takes seconds in which Ctrl-C may come."""
+"""The ``newtonnet`` command, outside the package: Ctrl-C while the package is loading ends it with one line, too."""
 
 import sys
-from importlib.metadata import version
 
 
 def main() -> None:
-    """Run the command line; one line and exit code 130 for Ctrl-C, even before it has started."""
-    if sys.argv[1:] == ["--version"]:  # at once
-        print(f"newtonnet {version('newtonnet')}")
-        return
+    """Run the command line; Ctrl-C prints one line and exits with code 130."""
     try:
+        if sys.argv[1:] == ["--version"]:  # without loading the package
+            from importlib.metadata import version
+
+            print(f"newtonnet {version('newtonnet')}")
+            return
         from newtonnet.cli import main as run
 
         run()

@@ -11,7 +11,7 @@ CELLS = json.loads(NOTEBOOK.read_text())["cells"]
 
 
 def test_the_notebook_runs_and_its_model_knows_that_neighbours_differ(capsys, monkeypatch):
-    monkeypatch.setattr("newtonnet.estimator.tuning.FINALISTS", 2)
+    monkeypatch.setattr("newtonnet.estimator.portfolio.FINALISTS", 2)
     space: dict[str, object] = {}
     for cell in CELLS:
         if cell["cell_type"] == "code":

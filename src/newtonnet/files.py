@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and pages whose marked parts are made anew."""
+"""Files that are written atomically, and pages with marked parts that are generated."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A temporary name beside ``path`` to write to; it becomes ``path`` at the end, or goes where an error ends it."""
+    """A temporary file in the folder of ``path``; it becomes ``path`` at the end, or is removed after an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     os.close(handle)
@@ -24,18 +24,21 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a text file whole or not at all."""
+    """Write a text file atomically."""
     with whole_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
 def fill_marked(text: str, word: str, make: Callable[[str], str | None]) -> str:
-    """Put made text between the markers ``<!-- WORD ... -->`` and ``<!-- end -->`` of a page.
+    """Replace the text between the markers ``<!-- WORD ... -->`` and ``<!-- end -->`` of a page.
 
     Args:
         text: the page.
-        word: what its markers begin with.
-        make: the rest of a marker to what goes inside; None keeps what is there.
+        word: the first word of its markers.
+        make: from the rest of a marker to the text between; None keeps the present text.
+
+    Returns:
+        The page with the new text.
 
     >>> print(fill_marked("<!-- sum 1 2 -->old<!-- end -->", "sum", lambda rest: str(sum(map(int, rest.split())))))
     <!-- sum 1 2 -->
@@ -56,3 +59,17 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a path that cannot become a file, before any work is done for it."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; name a file to write to")
+    existing = next(parent for parent in path.absolute().parents if parent.exists())
+    if not existing.is_dir():
+        raise ValueError(f"{existing} is a file, so nothing can be written below it; name another place")
+    try:
+        with tempfile.TemporaryFile(dir=existing):  # permissions do not tell: a file system may be read-only
+            pass
+    except OSError as reason:
+        raise ValueError(f"nothing can be written to {existing} ({reason.strerror}); name another place") from None

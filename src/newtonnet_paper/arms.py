@@ -7,7 +7,7 @@ from typing import Any
 
 from newtonnet.datasets import CATALOGUE
 from newtonnet.search.published import SCORES
-from newtonnet.search.space import Space
+from newtonnet.search import Space
 from newtonnet.training.statistics import SIGNIFICANT, Estimate, holm
 
 from .cells import Cell

@@ -13,6 +13,7 @@ from newtonnet.nn import find_model
 from newtonnet.search import (
     BusyError,
     Executor,
+    Space,
     Store,
     Study,
     Trial,
@@ -28,7 +29,6 @@ from newtonnet.search import (
     write_best,
 )
 from newtonnet.search.settings import first_settings
-from newtonnet.search.space import Space
 from newtonnet.training import Config, Setting, override
 
 from .stored import SPLITS, read_stored

@@ -49,7 +49,7 @@ def _fit(dataset: str, model: str, index: int, seconds: float) -> dict[str, Any]
     """The classifier's defaults on one split: its training and validation nodes in, its test nodes out."""
     loaded = load_dataset(dataset)
     split = _split(dataset, index)
-    classifier = NewtonNetClassifier(model, metric=loaded.entry.metric, time_budget=seconds)
+    classifier = NewtonNetClassifier(model, metric=loaded.entry.metric, time_limit=seconds)
     result = cross_validate(classifier, loaded.graph, [split])
     (fitted,) = result.estimators
     return {

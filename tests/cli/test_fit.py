@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from newtonnet import NewtonNetClassifier
-from newtonnet.cli.app import app, run
-from newtonnet.cli.predictions import round_rows
-from newtonnet.tables.tables import load_tables
+from newtonnet.analysis.run_folder import round_rows
+from newtonnet.cli import app, run
+from newtonnet.tables import load_tables
 from newtonnet.training import Record
 from newtonnet.training.run import Run
 
@@ -157,7 +157,7 @@ def test_a_finished_run_is_overwritten_and_a_page_of_another_model_goes(tables, 
     assert fit(tables, out, *FAST) == 0
     first = (out / "predictions.csv").read_bytes()
     (out / "mine.txt").write_text("kept")
-    monkeypatch.setattr("newtonnet.cli.fit.judge_models", _fail)
+    monkeypatch.setattr("newtonnet.analysis.workflow.evaluate_models", _fail)
     with pytest.raises(ZeroDivisionError):
         fit(tables, out, *FAST, "--seed", "5")
     assert (out / "predictions.csv").read_bytes() != first
@@ -188,7 +188,7 @@ def test_a_folder_that_holds_something_else_is_left_alone_unless_forced(tables, 
     out.mkdir()
     (out / "run.json").write_text("[]")
     assert fit(tables, out, *FAST) == 2
-    assert "is not empty and no run folder" in capsys.readouterr().err
+    assert "is not empty and not a run folder" in capsys.readouterr().err
     assert [path.name for path in out.iterdir()] == ["run.json"]
     assert fit(tables, out, *FAST, "--force") == 0
     assert {path.name for path in out.iterdir()} == FILES
@@ -208,18 +208,19 @@ def test_a_folder_that_holds_something_else_is_left_alone_unless_forced(tables, 
         (["--nodes", "nowhere.csv"], "there is no file nowhere.csv"),
         (["--edges", "nowhere.csv"], "there is no file nowhere.csv"),
         (["--label-column", "same"], "only the class '3'"),
-        (["--label-column", "id"], "to judge a model by; name a column of classes, not of ids"),
-        (["--label-column", "id", "--folds", "5"], "name a column of classes, not of ids"),
+        (["--label-column", "id"], "to evaluate a model; choose a column of classes, not of ids"),
+        (["--label-column", "id", "--folds", "5"], "choose a column of classes, not of ids"),
         (["--label-column", "kinds"], "has no column 'kinds'; did you mean 'kind'? found: id"),
         (["--label-column", "KIND"], "did you mean 'kind'?"),
         (["--label-column", "colour", "--metric", "roc_auc", *THREE], "column 'colour' has 3; use"),
         (["--label-column", "size"], "column 'size' of "),
-        (["--nodes", "."], ". is a folder; name a CSV or Parquet file"),
+        (["--nodes", "."], ". is a folder; expected a CSV or Parquet file"),
         (["--model", "gtn"], "unknown model 'gtn'"),
-        (["--for", "soon"], "--for takes a time such as 90s"),
-        (["--folds", "1"], "--folds must be 0, or between 2 and"),
-        (["--folds", "99"], "--folds must be 0, or between 2 and"),
-        (["--folds", "-1"], "--folds must be 0, or between 2 and"),
+        (["--time-limit", "soon"], "--time-limit takes a time such as 90s"),
+        (["--for", "30s"], "--for is now --time-limit"),
+        (["--folds", "1"], "folds must be 0, or between 2 and"),
+        (["--folds", "99"], "folds must be 0, or between 2 and"),
+        (["--folds", "-1"], "folds must be 0, or between 2 and"),
         (["--metric", "f1"], "metric must be 'accuracy' or 'roc_auc'"),
         (["--set", "degree"], "--set takes NAME=VALUE"),
         (["--set", "nonsense=3"], "no option 'nonsense'"),
@@ -233,7 +234,7 @@ def test_a_folder_that_holds_something_else_is_left_alone_unless_forced(tables, 
         (["--set", "degree=-3"], "degree"),
         (["--out", "nodes.csv"], "is a file"),
         (["--out", "nodes.csv/run"], "is a file"),
-        (["--out", "."], "is not empty and no run folder"),
+        (["--out", "."], "is not empty and not a run folder"),
         (["--nonsense"], "--nonsense"),
     ],
 )
@@ -285,7 +286,7 @@ def test_one_label_of_each_class_is_too_few(tmp_path, one_line):
     (tmp_path / "edges.csv").write_text("source,target\na,b\n")
     names = ["--nodes", str(tmp_path / "nodes.csv"), "--edges", str(tmp_path / "edges.csv"), "--label-column", "kind"]
     assert run(app, ["fit", *names, "--out", str(tmp_path / "run"), *FAST]) == 2
-    one_line("so none can be held back to judge a model by; label more nodes")
+    one_line("so none can be held out to evaluate a model; label more nodes")
 
 
 def test_how_columns_were_read_and_which_of_them_look_wrong_is_said_at_once_and_on_the_page(tables, tmp_path, capsys):
@@ -320,13 +321,15 @@ def test_the_score_of_the_tuning_is_told_where_there_is_no_other(tables, tmp_pat
     assert fit(tables, tmp_path / "run", *FAST, "--folds", str(folds), "--no-compare") == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert ("on held-out nodes" in printed) == (folds == 2)
-    assert ("on labels held back in fitting: too good, since the model was chosen by them" in printed) == (folds == 0)
+    assert ("on the labels held out for tuning: too optimistic, the model was chosen by them" in printed) == (
+        folds == 0
+    )
 
 
 def test_help_names_what_most_people_want_first(capsys):
     assert run(app, ["--help"]) == 0
     text = capsys.readouterr().out
-    names = ("fit", "predict", "demo", "datasets", "train", "search", "reproduce", "report", "bench")
+    names = ("fit", "predict", "demo", "datasets", "train", "search", "report")
     places = [re.search(rf"^\W*{name} ", text, flags=re.M).start() for name in names]
     assert places == sorted(places)
 
@@ -357,7 +360,7 @@ def test_too_few_labels_for_the_folds_cost_the_scores_and_not_the_model(tmp_path
     assert run(app, ["fit", *names, "--out", str(tmp_path / "run"), *FAST, "--folds", "2", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["cross_validation"] is None
-    assert any("There is no cross-validation, for which more nodes" in remark for remark in found["remarks"])
+    assert any("Cross-validation skipped: too few labelled nodes" in remark for remark in found["remarks"])
     assert any("Class 'y' has only one labelled node" in remark for remark in found["remarks"])
     assert {path.name for path in (tmp_path / "run").iterdir()} == FILES
 
@@ -402,7 +405,19 @@ def _interrupt_at(monkeypatch, epoch, *, twice=False):
 def test_a_real_ctrl_c_while_folds_are_trained_writes_everything(tables, tmp_path):
     out = tmp_path / "run"
     command = [sys.executable, "-m", "newtonnet.cli", "fit", *tables.arguments, "--label-column", "kind"]
-    command += ["--out", str(out), *FAST, "--patience", "0", "--max-epochs", "2000000", "--folds", "5", "--for", "8s"]
+    command += [
+        "--out",
+        str(out),
+        *FAST,
+        "--patience",
+        "0",
+        "--max-epochs",
+        "2000000",
+        "--folds",
+        "5",
+        "--time-limit",
+        "8s",
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
     deadline = time.monotonic() + 100
     while not (out / "run.json").exists() and process.poll() is None and time.monotonic() < deadline:
@@ -430,7 +445,7 @@ def test_rounded_rows_keep_their_sum_and_their_order(rng):
 
 def test_a_graph_can_be_filtered_on_disk_first(tables, tmp_path, capsys):
     store = tmp_path / "blocks"
-    more = ["--regime", "precomputed", "--store", str(store), "--folds", "2", "--max-epochs", "5", "--threads", "1"]
+    more = ["--regime", "out-of-core", "--store", str(store), "--folds", "2", "--max-epochs", "5", "--threads", "1"]
     assert fit(tables, tmp_path / "run", *more) == 0
     assert (store / "manifest.json").is_file()
     first = (tmp_path / "run" / "predictions.csv").read_bytes()
@@ -449,7 +464,7 @@ def test_a_run_that_cannot_be_written_down_leaves_an_older_one_whole(tables, tmp
     def broken(run):
         raise ValueError("not to be written")
 
-    monkeypatch.setattr("newtonnet.cli.fit.run_text", broken)
+    monkeypatch.setattr("newtonnet.analysis.workflow.run_text", broken)
     assert fit(tables, out, *FAST, "--folds", "0", "--seed", "3") == 2
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
@@ -474,4 +489,4 @@ def test_brackets_in_the_name_of_a_folder_are_letters(tables, tmp_path, name, ca
 
 def test_a_store_without_its_regime_is_refused(tables, tmp_path, one_line):
     assert fit(tables, tmp_path / "run", "--store", "blocks") == 2
-    one_line("belong to --regime precomputed")
+    one_line("belongs to --regime out-of-core")

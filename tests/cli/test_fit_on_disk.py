@@ -1,4 +1,4 @@
-"""``newtonnet fit --regime precomputed`` keeps the edges on disk, and all that it leaves is the run."""
+"""``newtonnet fit --regime out-of-core`` keeps the edges on disk, and all that it leaves is the run."""
 
 import json
 import os
@@ -11,14 +11,14 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from newtonnet.cli import own_tables
-from newtonnet.cli.app import app, run
+from newtonnet.analysis import workflow
+from newtonnet.cli import app, run
 from newtonnet.estimator import NewtonNetClassifier
 from newtonnet.graphs import Graph
 from newtonnet.out_of_core import propagate_blocks
 from newtonnet.out_of_core.store import create_store
 
-FAST = ["--regime", "precomputed", "--folds", "2", "--max-epochs", "3", "--threads", "1"]
+FAST = ["--regime", "out-of-core", "--folds", "2", "--max-epochs", "3", "--threads", "1"]
 FILES = {"model.safetensors", "predictions.csv", "records.jsonl", "report.html", "run.json"}
 
 
@@ -39,15 +39,15 @@ def temporary(tmp_path, monkeypatch):
 def seen(monkeypatch):
     """The graphs that a command reads."""
     graphs = []
-    read = own_tables.read_mapped
+    read = workflow.read_mapped
 
     def note(*arguments, **options):
         found = read(*arguments, **options)
         graphs.append(found.graph)
         return found
 
-    monkeypatch.setattr(own_tables, "read_mapped", note)
-    monkeypatch.setattr(own_tables, "read_tables", _not_at_once)
+    monkeypatch.setattr(workflow, "read_mapped", note)
+    monkeypatch.setattr(workflow, "read_tables", _not_at_once)
     return graphs
 
 
@@ -71,7 +71,7 @@ def _read(path):
 def test_a_run_gives_a_model_predictions_and_a_page_and_leaves_nothing_else(
     ending, kept, tables, tmp_path, temporary, seen, monkeypatch
 ):
-    monkeypatch.setattr("newtonnet.tables.edge_pieces.PIECE", 16)
+    monkeypatch.setattr("newtonnet.tables.tables.PIECE", 16)
     arguments = tables.arguments if ending == "csv" else parquet(tables)
     store = ["--store", str(tmp_path / "deep" / "blocks")] if kept else []
     before = {path.name for path in tmp_path.iterdir()}
@@ -110,13 +110,17 @@ def test_features_are_filtered_once_for_the_model_its_predictions_and_all_folds(
 
 def test_edges_on_disk_and_in_memory_give_the_same_model(tables, tmp_path, monkeypatch):
     assert fit(tables.arguments, tmp_path / "disk") == 0
-    monkeypatch.setattr(own_tables, "_reader", lambda disk: own_tables.read_tables)
+    monkeypatch.setattr(workflow, "read_mapped", _in_memory)
     assert fit(tables.arguments, tmp_path / "memory") == 0
     first, second = ((tmp_path / place / "predictions.csv").read_bytes() for place in ("disk", "memory"))
     assert first == second
     records = [(tmp_path / place / "records.jsonl").read_text().splitlines() for place in ("disk", "memory")]
     for one, other in zip(*records, strict=True):
         assert timeless(one) == timeless(other)
+
+
+def _in_memory(*arguments, folder, max_memory, **options):
+    return workflow.read_tables(*arguments, **options)
 
 
 def timeless(line):
@@ -151,7 +155,7 @@ def test_ctrl_c_leaves_nothing_in_temporary_folders(tables, tmp_path, temporary,
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("newtonnet.estimator.filter_first.train_precomputed", interrupted)
+    monkeypatch.setattr("newtonnet.estimator.members.train_precomputed", interrupted)
     assert fit(tables.arguments, tmp_path / "run") == 130
     assert list(temporary.iterdir()) == []
 
@@ -180,8 +184,8 @@ PEAK = """
 import json, sys
 from pathlib import Path
 import numpy as np, pyarrow as pa, pyarrow.parquet as pq
-from newtonnet.cli.app import app, run
-from newtonnet.out_of_core import stages
+from newtonnet.cli import app, run
+from newtonnet_paper import scale_stages as stages
 place, n = Path(sys.argv[1]), 20_000
 rng = np.random.default_rng(0)
 label = pa.array(rng.choice(["a", "b"], n))
@@ -192,7 +196,7 @@ for name, count in (("few", 1000), ("many", 1_000_000)):
 del ends
 def fit(edges):
     words = f"fit --nodes {place}/n.pq --edges {place}/{edges} --label-column label --out {place}/run --set hidden=4"
-    more = "--regime precomputed --max-memory 10MB --folds 0 --max-epochs 1 --threads 1"
+    more = "--regime out-of-core --max-memory 10MB --folds 0 --max-epochs 1 --threads 1"
     assert run(app, [*words.split(), *more.split()]) == 0
 fit("few")  # what is loaded and compiled once does not count
 pa.default_memory_pool().release_unused()

@@ -11,10 +11,9 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from newtonnet import NewtonNetClassifier
-from newtonnet.cli.app import app, run
-from newtonnet.estimator.ensemble import Ensemble
-from newtonnet.tables.columns import Columns
-from newtonnet.tables.tables import read_tables
+from newtonnet.cli import app, run
+from newtonnet.estimator.members import Ensemble
+from newtonnet.tables import Columns, read_tables
 
 FAST = ["--no-tune", "--max-epochs", "25", "--threads", "1", "--folds", "0"]
 
@@ -81,7 +80,7 @@ def test_labels_of_one_class_give_no_area_under_a_roc_curve_and_the_reason_is_sa
     assert run(app, ["predict", str(tmp_path / "run"), *names, "--out", str(tmp_path / "out.csv")]) == 0
     printed = capsys.readouterr().out
     assert "ROC-AUC" not in printed
-    assert f"There is no score on {known} labelled nodes: roc_auc needs nodes of both classes" in printed
+    assert f"No score on {known} labelled nodes: roc_auc needs nodes of both classes" in printed
     assert run(app, ["predict", str(tmp_path / "run"), *names, "--out", str(tmp_path / "out.csv"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["score"] is None
@@ -91,12 +90,12 @@ def test_labels_of_one_class_give_no_area_under_a_roc_curve_and_the_reason_is_sa
 def test_the_score_on_the_labels_of_the_fit_is_not_taken_for_quality(fitted, tmp_path, capsys):
     assert run(app, ["predict", str(fitted[1]), "--out", str(tmp_path / "out.csv")]) == 0
     printed, told = capsys.readouterr()
-    assert "the model was fitted on them, so this is no measure of quality" in " ".join(printed.split())
+    assert "the model was fitted on these nodes, so this does not measure its quality" in " ".join(printed.split())
     assert "note" not in told
     tables, folder = fitted
     same = ["--nodes", str(tables.folder / "nodes.csv"), "--edges", str(tables.folder / "edges.csv")]
     assert run(app, ["predict", str(folder), *same, "--out", str(tmp_path / "out.csv"), "--json"]) == 0
-    assert "no measure of quality" in json.loads(capsys.readouterr().out)["remark"]
+    assert "does not measure its quality" in json.loads(capsys.readouterr().out)["remark"]
 
 
 def test_probabilities_are_computed_once(fitted, tmp_path, monkeypatch):
@@ -120,7 +119,7 @@ def test_weights_that_the_fit_did_not_have_are_not_taken_up(fitted, tmp_path, ca
     names = ["--nodes", str(tables.folder / "nodes.csv"), "--edges", str(tmp_path / "edges.csv")]
     assert run(app, ["predict", str(folder), *names, "--out", str(tmp_path / "out.csv")]) == 0
     assert (tmp_path / "out.csv").read_bytes() == (folder / "predictions.csv").read_bytes()
-    assert "note: not used of the edges: weight" in capsys.readouterr().err
+    assert "note: unused columns of the edges: weight" in capsys.readouterr().err
 
 
 def test_another_table_without_labels_and_with_new_categories_is_read_by_the_stored_encoding(
@@ -132,7 +131,7 @@ def test_another_table_without_labels_and_with_new_categories_is_read_by_the_sto
     assert run(app, ["predict", str(folder), *other.arguments, "--out", str(out)]) == 0
     printed, told = capsys.readouterr()
     assert printed.startswith("30 nodes: cat ")
-    assert "note: colour: 1 value never seen in fitting counts as none" in told
+    assert "note: colour: 1 unseen value; encoded as no category" in told
     assert "note: not used by the model: same" in told
     assert "accuracy" not in printed
     rows = rows_of(out)[1:]
@@ -163,7 +162,9 @@ def test_a_model_bound_to_its_graph_refuses_another_and_a_transferable_one_does_
     tables, other = write(tmp_path / "tables"), write(tmp_path / "other", nodes=30, seed=4)
     command = ["fit", *tables.arguments, "--label-column", "kind", *FAST]
     assert run(app, [*command, "--out", str(tmp_path / "bound"), "--set", "branch=4"]) == 0
-    assert "it predicts for these tables alone; with --transferable" in " ".join(capsys.readouterr().out.split())
+    assert "tied to the training graph, since it has weights for every node. Fit with --transferable" in " ".join(
+        capsys.readouterr().out.split()
+    )
     out = tmp_path / "out.csv"
     assert run(app, ["predict", str(tmp_path / "bound"), "--out", str(out)]) == 0
     assert out.read_bytes() == (tmp_path / "bound/predictions.csv").read_bytes()
@@ -179,7 +180,7 @@ def test_a_model_bound_to_its_graph_refuses_another_and_a_transferable_one_does_
     one_line("fit with --transferable")
     assert not out.exists()
     assert run(app, [*command, "--out", str(tmp_path / "free"), "--transferable"]) == 0
-    assert "for these tables alone" not in capsys.readouterr().out
+    assert "tied to the training graph" not in capsys.readouterr().out
     assert run(app, ["predict", str(tmp_path / "free"), *other.arguments, "--out", str(out)]) == 0
 
 
@@ -187,7 +188,7 @@ def test_nodes_known_by_their_place_only_are_not_taken_for_others(tables, tmp_pa
     ignored = [word for name in ("size", "colour", "same") for word in ("--ignore", name)]
     command = ["fit", *tables.arguments, "--label-column", "kind", *FAST, *ignored, "--out", str(tmp_path / "run")]
     assert run(app, [*command, "--transferable"]) == 2
-    one_line("--transferable needs features")
+    one_line("transferable needs features")
     assert run(app, command) == 0
     assert run(app, ["predict", str(tmp_path / "run")]) == 0
     text = (tables.folder / "nodes.csv").read_text().replace("n20", "n020")
@@ -197,7 +198,7 @@ def test_nodes_known_by_their_place_only_are_not_taken_for_others(tables, tmp_pa
     capsys.readouterr()
     names = ["--nodes", str(tmp_path / "nodes.csv"), "--edges", str(tmp_path / "edges.csv")]
     assert run(app, ["predict", str(tmp_path / "run"), *names, "--out", str(tmp_path / "out.csv")]) == 2
-    one_line("cannot predict for other nodes")
+    one_line("it cannot predict for others")
 
 
 @pytest.mark.parametrize("change", ["gone", "changed"])
@@ -220,11 +221,11 @@ def test_the_tables_of_the_fit_are_refused_once_they_are_gone_or_changed(change,
     ("file", "damage", "message"),
     [
         ("model.safetensors", lambda path: path.unlink(), "is not a file"),
-        ("model.safetensors", lambda path: path.write_bytes(path.read_bytes()[:-100]), "cut short"),
+        ("model.safetensors", lambda path: path.write_bytes(path.read_bytes()[:-100]), "truncated"),
         ("model.safetensors", lambda path: _edit(path), "was changed after it was saved"),
-        ("model.safetensors", lambda path: _from_the_future(path), "install a newer newtonnet"),
+        ("model.safetensors", lambda path: _from_the_future(path), "install a newer one"),
         ("model.safetensors", lambda path: _another_seed(path), "is not the model that run.json describes"),
-        ("run.json", lambda path: path.unlink(), "is no run folder"),
+        ("run.json", lambda path: path.unlink(), "is not a run folder"),
         ("run.json", lambda path: path.write_text(path.read_text()[:200]), "cannot be read"),
         ("run.json", lambda path: path.write_text("{}"), "cannot be read"),
         ("run.json", lambda path: path.write_text(path.read_text().replace('"cat"', '"cow"')), "is not the model"),
@@ -265,7 +266,7 @@ def _another_seed(path):
     ("arguments", "message"),
     [
         ([], "Missing argument"),
-        (["nowhere"], "nowhere is no run folder"),
+        (["nowhere"], "nowhere is not a run folder"),
         (["RUN", "--nodes", "NODES"], "--nodes and --edges belong together"),
         (["RUN", "--edges", "EDGES"], "--nodes and --edges belong together"),
         (["RUN", "--nodes", "NODES", "--edges", "EDGES"], "with --out"),
@@ -278,20 +279,20 @@ def _another_seed(path):
         ),
         (
             ["RUN", "--nodes", "strange.csv", "--edges", "none.csv", "--out", "o.csv"],
-            "known: cat, dog, big; blank it or leave the column out",
+            "known: cat, dog, big; leave the cell blank, or the column out",
         ),
         (
             ["RUN", "--nodes", "texts.csv", "--edges", "none.csv", "--out", "o.csv"],
             "line 3 of texts.csv holds 'tall' in",
         ),
-        (["RUN", "--out", "no/such/o.csv"], "there is no folder no; make it, or name another place"),
+        (["RUN", "--out", "no/such/o.csv"], "there is no folder no; create it, or name another place"),
         (["RUN", "--out", "."], "is a folder"),
         (["RUN", "--out", "RUN/run.json"], "one of the tables or of the run's own files"),
         (["RUN", "--out", "RUN/model.safetensors"], "one of the tables or of the run's own files"),
         (["RUN", "--out", "NODES"], "one of the tables or of the run's own files"),
-        (["RUN", "--nodes", "NODES", "--edges", "EDGES", "--out", "EDGES"], "would be written over"),
-        (["RUN", "--nodes", "NODES", "--edges", "EDGES", "--out", "RUN/predictions.csv"], "would be written over"),
-        (["NODES"], "is no run folder"),
+        (["RUN", "--nodes", "NODES", "--edges", "EDGES", "--out", "EDGES"], "would be overwritten"),
+        (["RUN", "--nodes", "NODES", "--edges", "EDGES", "--out", "RUN/predictions.csv"], "would be overwritten"),
+        (["NODES"], "is not a run folder"),
     ],
 )
 def test_a_mistake_gets_one_line_and_exit_code_2(arguments, message, fitted, tmp_path, one_line, monkeypatch):
@@ -320,7 +321,7 @@ def test_nodes_of_the_fit_do_not_speak_for_new_ones(fitted, tmp_path, capsys):
     names = ["--nodes", str(more), "--edges", str(tables.folder / "edges.csv"), "--out", str(tmp_path / "out.csv")]
     assert run(app, ["predict", str(folder), *names]) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert f"on 2 labelled nodes; {known} others, on which the model was fitted, are left out" in printed
+    assert f"on 2 labelled nodes; {known} nodes of the fit left out" in printed
     assert run(app, ["predict", str(folder), *names, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["labelled"], found["judged"]) == (known + 2, 2)

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from newtonnet.cli import report
-from newtonnet.cli.alike import group_runs
-from newtonnet.cli.app import app, run
+from newtonnet import datasets
+from newtonnet.cli import app, run
+from newtonnet.cli.report import group_runs
 from newtonnet.datasets import csbm
 from newtonnet.training import Record
 
@@ -87,10 +87,10 @@ def changed(text, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "holds no record"),
+        ("", "holds no records"),
         ("{}\n", "line 1: not a record"),
         ("no json\n", "line 1: not a record"),
-        (b"\xff\xfe\x00", "is no text"),
+        (b"\xff\xfe\x00", "is not a text file"),
     ],
 )
 def test_what_is_no_record_is_refused_in_one_line(text, message, tmp_path, capsys):
@@ -105,7 +105,7 @@ def test_what_is_no_record_is_refused_in_one_line(text, message, tmp_path, capsy
 def test_records_of_another_graph_are_refused(records, tmp_path, capsys):
     record = Record.from_json(records[0].read_text().splitlines()[0])
     for other, message in (
-        (replace(record, checksum="0" * 16), "another csbm"),
+        (replace(record, checksum="0" * 16), "another version of csbm"),
         (replace(record, dataset="mine"), "mine"),
     ):
         path = changed(other.to_json() + "\n", tmp_path)
@@ -118,17 +118,17 @@ def test_records_of_own_tables_have_their_page_elsewhere(records, tmp_path, one_
     lines = records[0].read_text().splitlines()
     own.write_text("".join(json.dumps({**json.loads(line), "dataset": "nodes"}) + "\n" for line in lines))
     assert run(app, ["report", str(own), "--out", str(tmp_path / "page.html")]) == 2
-    one_line("records of your own tables have their page in the folder of the run")
+    one_line("the page of your own tables is report.html in the run folder")
 
 
 def test_records_of_a_graph_as_stored_have_their_page(records, tmp_path, monkeypatch):
     other = csbm(0.3, nodes=50, features=4)
-    load = report.load_dataset
+    load = datasets.load_dataset
 
     def load_either(name, *, data_root, directed):
         return SimpleNamespace(graph=other) if directed == "as-stored" else load(name, data_root=data_root)
 
-    monkeypatch.setattr(report, "load_dataset", load_either)
+    monkeypatch.setattr(datasets, "load_dataset", load_either)
     record = Record.from_json(records[0].read_text().splitlines()[0])
     path = changed(replace(record, checksum=other.checksum).to_json() + "\n", tmp_path)
     assert run(app, ["report", str(path), "--out", str(tmp_path / "page.html")]) == 0
@@ -139,7 +139,7 @@ def test_the_records_are_never_written_over(records, tmp_path, one_line):
     path = tmp_path / "r.jsonl"
     path.write_text(records[0].read_text())
     assert run(app, ["report", str(path), "--out", str(path)]) == 2
-    one_line("holds the records and would be written over")
+    one_line("holds the records and would be overwritten")
     assert path.read_text() == records[0].read_text()
     assert run(app, ["report", str(tmp_path / "nope.jsonl")]) == 2
     one_line("there is no file")

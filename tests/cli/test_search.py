@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from newtonnet.cli.app import app, run
+from newtonnet.cli import app, run
 from newtonnet.cli.search import _models
 from newtonnet.search import read_trials
 from newtonnet.search.published import SCORES
@@ -50,21 +50,21 @@ def test_a_time_limit_stops_the_search_and_the_same_command_goes_on(capsys, tmp_
     monkeypatch.setattr(import_module("newtonnet.cli.search"), "time", SimpleNamespace(monotonic=lambda: next(clock)))
     command = ["search", "digits", "--model", "mlp", "--trials", "30", *FAST, "--selection", "nested"]
     path = tmp_path / "results/search/digits/mlp.jsonl"
-    assert run(app, [*command, "--for", "45s"]) == 0
+    assert run(app, [*command, "--time-limit", "45s"]) == 0
     some = len(read_trials(path))
     assert 0 < some < 30
     out = capsys.readouterr().out
-    assert f"{some} settings tried of 30; the same command goes on" in out
+    assert f"{some} settings tried of 30; run the same command to continue" in out
     assert "paper selection" not in out
     before = path.read_bytes()
-    assert run(app, [*command, "--for", "2h"]) == 0
+    assert run(app, [*command, "--time-limit", "2h"]) == 0
     assert path.read_bytes().startswith(before)
     assert len(read_trials(path)) == 30
 
 
 def test_a_space_that_is_used_up_says_so(capsys):
-    assert run(app, ["search", "digits", "--model", "mlp", "--trials", "50", "--for", "1h", *FAST]) == 0
-    assert "36 settings tried of 50; the space has no others" in capsys.readouterr().out
+    assert run(app, ["search", "digits", "--model", "mlp", "--trials", "50", "--time-limit", "1h", *FAST]) == 0
+    assert "36 settings tried of 50; the search space has no more" in capsys.readouterr().out
 
 
 def test_a_plan_tells_the_hours_and_keeps_nothing(capsys, tmp_path):
@@ -91,15 +91,15 @@ def test_a_plan_counts_only_what_is_left_to_try(capsys, tmp_path):
     [
         (["nowhere"], "unknown dataset 'nowhere'"),
         (["digits", "--model", "gtn"], "unknown model 'gtn'"),
-        (["digits", "--for", "soon"], "--for takes a time such as 90s"),
-        (["digits", "--for", "0m"], "--for takes a time"),
+        (["digits", "--time-limit", "soon"], "--time-limit takes a time such as 90s"),
+        (["digits", "--time-limit", "0m"], "--time-limit takes a time"),
         (["digits", "--trials", "0"], "at least 1 trial"),
         (["digits", "--splits", "0"], "at least 1 split"),
         (["digits", "--workers", "0"], "at least 1 worker"),
-        (["digits", "--on", "ray", "--workers", "0"], "at least 1 worker"),
-        (["digits", "--on", "moon"], "unknown place 'moon'; available: local, ray"),
-        (["digits", "--address", "auto"], "add --on ray"),
-        (["digits", "--on", "ray", "--plan"], "--plan with --on ray needs --workers"),
+        (["digits", "--executor", "ray", "--workers", "0"], "at least 1 worker"),
+        (["digits", "--executor", "moon"], "unknown executor 'moon'; available: local, ray"),
+        (["digits", "--address", "auto"], "add --executor ray"),
+        (["digits", "--executor", "ray", "--plan"], "--plan with --executor ray needs --workers"),
         (["digits", "--protocol", "mine"], "unknown protocol 'mine'"),
         (["digits", "--protocol", "fixed"], "no published splits"),
         (["digits", "--max-epochs", "0"], "max_epochs must be"),

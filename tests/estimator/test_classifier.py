@@ -14,7 +14,7 @@ from newtonnet import NewtonNetClassifier
 from newtonnet.datasets import csbm
 from newtonnet.graphs import from_edges, homophily
 
-QUICK = {"max_epochs": 40, "patience": 15, "threads": 1, "time_budget": None}
+QUICK = {"max_epochs": 40, "patience": 15, "threads": 1, "time_limit": None}
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def test_pyg_networkx_and_scipy_give_what_a_graph_gives(graph, half):
 
 @pytest.mark.parametrize("name", ["mlp", "gcn", "bernnet", "gprgnn", "linkx", "newton-stack"])
 def test_any_model_of_the_zoo_can_be_tuned(graph, half, name):
-    model = NewtonNetClassifier(name, max_epochs=5, patience=5, time_budget=4, threads=1).fit(graph, half)
+    model = NewtonNetClassifier(name, max_epochs=5, patience=5, time_limit=4, threads=1).fit(graph, half)
     shares = model.predict_proba(graph)
     assert np.isfinite(shares).all()
     assert (model.filter_ is None) == (name in ("gcn", "linkx", "newton-stack"))
@@ -123,12 +123,12 @@ def test_a_model_predicts_on_another_graph_with_the_same_features(half, graph):
     np.testing.assert_allclose(alone.predict_proba(permuted)[::-1], alone.predict_proba(other), atol=1e-5)
 
 
-def test_a_model_bound_to_its_graph_or_to_other_features_says_so(graph, half):
+def test_a_transductive_model_and_other_features_are_refused(graph, half):
     bound = NewtonNetClassifier(tune="off", settings={"branch": 8}, **QUICK).fit(graph, half)
     rewired = from_edges([graph.pairs[0], np.roll(graph.pairs[1], 1)], graph.features)
     reordered = from_edges(graph.nodes - 1 - graph.pairs, graph.features[::-1])
     for other in (csbm(0.1, nodes=120, features=60, seed=9), rewired, reordered):
-        with pytest.raises(ValueError, match="is another one or has its nodes in another order; fit with transferable"):
+        with pytest.raises(ValueError, match="another graph or has its nodes in another order; fit with transferable"):
             bound.predict(other)
     with pytest.raises(ValueError, match="trained on 60 features, this graph has 61"):
         bound.predict(csbm(0.1, nodes=120, features=61, seed=9))
@@ -151,14 +151,14 @@ def test_roc_auc_works_with_two_labels_of_the_rarer_class(graph):
 
 
 def test_a_short_budget_still_gives_a_model(graph, half):
-    model = NewtonNetClassifier(time_budget=0.05, max_epochs=100_000, patience=None, threads=1).fit(graph, half)
+    model = NewtonNetClassifier(time_limit=0.05, max_epochs=100_000, patience=None, threads=1).fit(graph, half)
     assert not model.complete_
     assert np.isfinite(model.predict_proba(graph)).all()
 
 
 def test_whoever_asks_it_to_stop_gets_the_best_so_far(graph, half):
     told = []
-    model = NewtonNetClassifier(time_budget=None, max_epochs=100_000, patience=None, threads=1)
+    model = NewtonNetClassifier(time_limit=None, max_epochs=100_000, patience=None, threads=1)
     model.fit(graph, half, stop=lambda: len(told) > 20, progress=lambda *what: told.append(what))
     assert model.score(graph, half) > 0.5
     what, share, best = told[-1]
@@ -178,13 +178,13 @@ def test_settings_that_are_given_hold_in_everything_that_is_tried(graph, half):
         ({"tune": "yes"}, "tune must be one of auto, off"),
         ({"model": "newton"}, "unknown model 'newton'"),
         ({"settings": {"degre": 3}}, "no option 'degre'"),
-        ({"time_budget": 0}, "time_budget must be seconds above 0"),
-        ({"time_budget": "60s"}, "got '60s'"),
-        ({"time_budget": float("inf")}, "or None for no limit, got inf"),
-        ({"settings": {"seed": 5}}, "seed has a parameter of its own .random_state."),
-        ({"settings": {"metric": "roc_auc"}}, "metric has a parameter of its own"),
-        ({"transferable": True, "settings": {"branch": 8}}, "cannot leave its graph"),
-        ({"transferable": True, "model": "linkx"}, "cannot leave its graph"),
+        ({"time_limit": 0}, "time_limit must be seconds above 0"),
+        ({"time_limit": "60s"}, "got '60s'"),
+        ({"time_limit": float("inf")}, "or None for no limit, got inf"),
+        ({"settings": {"seed": 5}}, "seed is not a setting; use the parameter random_state"),
+        ({"settings": {"metric": "roc_auc"}}, "metric is not a setting; use the parameter metric"),
+        ({"transferable": True, "settings": {"branch": 8}}, "is transductive"),
+        ({"transferable": True, "model": "linkx"}, "is transductive"),
         ({"folds": 1}, "folds must be a whole number of at least 2"),
         ({"metric": "f1"}, "metric must be"),
         ({"max_epochs": 0}, "max_epochs must be"),
@@ -285,7 +285,7 @@ def test_a_frame_is_known_by_its_columns(graph, half, tmp_path):
         for use in (one.predict, lambda pair, one=one: one.score(pair, graph.labels)):
             with pytest.raises(ValueError, match="another order than in fit; give the columns as f0, f1, f2"):
                 use((graph.adjacency, frame[frame.columns[::-1]]))
-        with pytest.raises(ValueError, match="not known there age; missing here f3"):
+        with pytest.raises(ValueError, match="unseen there age; missing here f3"):
             one.predict((graph.adjacency, frame.rename(columns={"f3": "age"})))
     assert not hasattr(model.fit(graph, half), "feature_names_in_")
 
@@ -297,7 +297,7 @@ def test_numbers_of_numpy_and_a_device_are_taken_and_saved(graph, half, tmp_path
         max_epochs=np.int64(5),
         folds=np.int64(2),
         threads=np.int64(1),
-        time_budget=np.float32(60),
+        time_limit=np.float32(60),
         device=torch.device("cpu"),
     ).fit(graph, half)
     plain = NewtonNetClassifier(
@@ -335,7 +335,7 @@ def test_it_trains_where_gradients_are_off(graph, half):
     )
 
 
-def test_advice_for_a_model_that_cannot_leave_its_graph_can_be_followed(graph, half):
+def test_the_advice_for_a_transductive_model_can_be_followed(graph, half):
     model = NewtonNetClassifier("linkx", tune="off", **QUICK).fit(graph, half)
-    with pytest.raises(ValueError, match=r"fit another model$"):
+    with pytest.raises(ValueError, match=r"fit another model to predict on other graphs$"):
         model.predict(csbm(0.1, nodes=200, features=60, seed=5))

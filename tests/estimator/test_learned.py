@@ -55,7 +55,7 @@ def test_between_points_and_frequencies_it_is_the_polynomial_itself(rng, degree,
 @pytest.mark.parametrize("count", [1, 3, 11, 20])  # of 11 some are frequencies but for rounding
 def test_a_polynomial_that_the_record_does_not_determine_is_refused(rng, count):
     learned = sampled(draw(rng, 80), np.linspace(0, 2, count))
-    with pytest.raises(ValueError, match=r"kept at \d+ frequencies do not determine the filter.*responses") as refusal:
+    with pytest.raises(ValueError, match=r"stored at \d+ frequencies do not determine the filter.*res") as refusal:
         learned(0.5)
     assert "\n" not in str(refusal.value)
 

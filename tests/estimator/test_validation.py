@@ -56,7 +56,7 @@ def test_masks_are_taken_as_pytorch_geometric_keeps_them(graph):
         (np.arange(100), [], "got 100 and 0"),
         (np.arange(100), [200], "names node 200, but the nodes are 0..149"),
         (np.arange(100), [0.5], "must be numbers or a mask of 150"),
-        (np.arange(100), [149], "node 149 is to be tested, but its label is unknown"),
+        (np.arange(100), [149], "node 149 is a test node, but its label is unknown"),
     ],
 )
 def test_pairs_that_cannot_be_judged_by_are_refused(graph, train, test, message):
@@ -96,5 +96,5 @@ def test_folds_hold_every_class(graph):
 def test_no_splits_and_what_makes_them_are_refused(graph):
     with pytest.raises(ValueError, match="at least one, got none"):
         cross_validate(NewtonNetClassifier(), graph, [])
-    with pytest.raises(TypeError, match=r"got StratifiedKFold; give what its split\(nodes, labels\) makes"):
+    with pytest.raises(TypeError, match=r"got StratifiedKFold; give the result of its split\(nodes, labels\)"):
         cross_validate(NewtonNetClassifier(), graph, StratifiedKFold(3))

@@ -260,7 +260,7 @@ def test_networkx_whole_labels_sort_as_numbers():
 @pytest.mark.parametrize("other", [3, ["a"], ("a",)])
 def test_networkx_labels_of_several_types_are_refused_as_everywhere(animals, other):
     animals.nodes["c"]["y"] = other
-    with pytest.raises(ValueError, match="labels must be all numbers or all texts"):
+    with pytest.raises(ValueError, match="labels must be all numbers or all strings"):
         from_networkx(animals)
 
 

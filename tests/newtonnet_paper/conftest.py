@@ -87,6 +87,6 @@ def no_training(monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("this must not train")
 
-    monkeypatch.setattr("newtonnet.search.task.fit", refuse)
+    monkeypatch.setattr("newtonnet.search.trials.fit", refuse)
     monkeypatch.setattr("newtonnet_paper.cells.make_study", refuse)
     monkeypatch.setattr("newtonnet_paper.cells.sweep_all", refuse)

@@ -14,7 +14,7 @@ def last_json(capsys):
 
 def test_train_in_the_precomputed_regime_writes_records_and_uses_its_blocks_again(tmp_path, capsys):
     arguments = ["train", "digits", "--splits", "2", "--max-epochs", "4", "--degree", "2", "--json"]
-    arguments += ["--regime", "precomputed", "--store", str(tmp_path / "s"), "--batch", "300"]
+    arguments += ["--regime", "out-of-core", "--store", str(tmp_path / "s"), "--batch", "300"]
     arguments += ["--out", str(tmp_path / "r.jsonl")]
     assert run(app, arguments) == 0
     first = last_json(capsys)
@@ -30,14 +30,14 @@ def test_train_in_the_precomputed_regime_writes_records_and_uses_its_blocks_agai
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--regime", "disk"], "--regime is memory or precomputed"),
-        (["--batch", "10"], "belong to --regime precomputed"),
-        (["--regime", "precomputed", "--model", "mlp"], "newtonnet alone"),
-        (["--regime", "precomputed", "--device", "cuda"], "runs on the cpu"),
-        (["--on", "ray"], "divide the batches of --regime precomputed"),
-        (["--regime", "precomputed", "--workers", "2"], "add --on ray"),
-        (["--regime", "precomputed", "--batch", "0"], "batch must be a whole number"),
-        (["--regime", "precomputed", "--set", "branch=8"], "branch has no meaning"),
+        (["--regime", "disk"], "--regime is memory or out-of-core"),
+        (["--batch", "10"], "belong to --regime out-of-core"),
+        (["--regime", "out-of-core", "--model", "mlp"], "newtonnet alone"),
+        (["--regime", "out-of-core", "--device", "cuda"], "runs on the cpu"),
+        (["--on", "ray"], "divide the batches of --regime out-of-core"),
+        (["--regime", "out-of-core", "--workers", "2"], "add --on ray"),
+        (["--regime", "out-of-core", "--batch", "0"], "batch must be a whole number"),
+        (["--regime", "out-of-core", "--set", "branch=8"], "branch has no meaning"),
     ],
 )
 def test_what_does_not_go_together_is_one_line(tmp_path, capsys, arguments, message):

@@ -12,8 +12,7 @@ import scipy.sparse as sp
 from newtonnet.graphs import homophily, trusted_graph
 from newtonnet.out_of_core import adjacency_of, as_large, read_mapped, write_adjacency
 from newtonnet.out_of_core.mapped_tables import mapped_matrix
-from newtonnet.tables.columns import Columns
-from newtonnet.tables.tables import read_tables
+from newtonnet.tables import Columns, TableOptions, read_tables
 
 COLUMNS = Columns(id="id", label="label", source="source", target="target", weight=None)
 WEIGHTED = replace(COLUMNS, weight="weight")
@@ -21,8 +20,8 @@ WEIGHTED = replace(COLUMNS, weight="weight")
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr("newtonnet.tables.edge_pieces.PIECE", 20)
-    monkeypatch.setattr("newtonnet.tables.table_stream.BLOCK", 256)
+    monkeypatch.setattr("newtonnet.tables.tables.PIECE", 20)
+    monkeypatch.setattr("newtonnet.tables.readers.BLOCK", 256)
 
 
 @pytest.fixture
@@ -103,7 +102,7 @@ def same(mapped, memory):
 
 def test_dense_features_are_those_in_memory(write, tmp_path):
     tables = write("parquet", "numbers", gaps=False)
-    read = {"columns": COLUMNS, "ignore": ["colour"], "standardise": False, "name": "other"}
+    read = {"options": TableOptions(ignore=["colour"], standardise=False), "columns": COLUMNS, "name": "other"}
     mapped, memory = read_mapped(*tables, folder=tmp_path / "a", **read), read_tables(*tables, **read)
     assert isinstance(mapped.graph.features, np.ndarray)
     same(mapped.graph, memory.graph)
@@ -165,3 +164,8 @@ def test_a_trusted_graph_is_still_checked_where_that_is_cheap(path):
         trusted_graph(features, path.adjacency, labels, class_names=["a"])
     with pytest.raises(ValueError, match="expected 3 node names"):
         trusted_graph(features, path.adjacency, labels, **names, node_names=["one"])
+
+
+def test_directed_edges_on_disk_are_refused(write, tmp_path):
+    with pytest.raises(ValueError, match="edges on disk cannot be directed"):
+        read_mapped(*write("csv", "texts"), TableOptions(directed=True), folder=tmp_path / "a")

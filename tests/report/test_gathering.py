@@ -302,7 +302,7 @@ def test_one_huge_number_makes_no_rows_alike(sparse, rng):
 
 
 def test_the_page_of_the_out_of_core_regime_shows_the_filters_points(graph):
-    fitted = NewtonNetClassifier(regime="precomputed", folds=2, max_epochs=5, threads=1).fit(graph)
+    fitted = NewtonNetClassifier(regime="out-of-core", folds=2, max_epochs=5, threads=1).fit(graph)
     found = gather(fitted, graph, fitted.predict_proba(graph), title="", command="", seconds=0.0)
     np.testing.assert_array_equal(found.response.points, fitted.filter_.points)
     assert [member.drawn for member in found.ensemble] == [True]

@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from newtonnet.search import Study, Trial, identity
-from newtonnet.search.task import Task
+from newtonnet.search.trials import Task
 
 SPACE = {
     "learning_rate": (0.05, 0.01, 0.005),

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from newtonnet.search import Study, identity, model_space, propose
-from newtonnet.search.task import Task
+from newtonnet.search.trials import Task
 
 
 @pytest.fixture

@@ -19,8 +19,9 @@ import pytest
 import newtonnet
 from newtonnet.cli.app import app, run
 from newtonnet.search import make_study, on_ray, open_store, propose, read_trials, store_path, sweep, sweep_all
-from newtonnet.search.task import Task, run_task
+from newtonnet.search.trials import Task, run_task
 from newtonnet_paper.cells import Cell
+from newtonnet_paper.cli import app as laboratory
 
 ray = pytest.importorskip("ray")
 psutil = pytest.importorskip("psutil")
@@ -231,7 +232,7 @@ def _refuse(home):
 
 
 def test_a_node_that_cannot_read_a_task_is_named_in_one_line(study, executor, tmp_path):
-    with pytest.raises(ChildProcessError, match=r"cannot run on a node: .*; has every node the newtonnet"):
+    with pytest.raises(ChildProcessError, match=r"cannot run on a node: .*; check that every node has"):
         search(tmp_path, replace(study, label=_Foreign()), executor)
 
 
@@ -257,7 +258,7 @@ def test_a_process_that_is_connected_takes_no_other_address(executor):
 
 def test_a_task_that_is_lost_too_often_stops_the_search(study, cluster, executor, tmp_path, monkeypatch):
     """Its worker dies by a signal, as where memory is short."""
-    monkeypatch.setattr(import_module("newtonnet.search.ray_executor"), "LOSSES", 0)
+    monkeypatch.setattr(import_module("newtonnet.search.executors"), "LOSSES", 0)
     over = threading.Event()
 
     def kill_workers():
@@ -269,7 +270,7 @@ def test_a_task_that_is_lost_too_often_stops_the_search(study, cluster, executor
     thread = threading.Thread(target=kill_workers)
     thread.start()
     try:
-        with pytest.raises(ChildProcessError, match=r"0 was lost 1 times \(WorkerCrashedError\); is memory short"):
+        with pytest.raises(ChildProcessError, match=r"0 was lost once \(WorkerCrashedError\); is there enough memory"):
             search(tmp_path, replace(study, max_epochs=2000, patience=None), executor, trials=1)
     finally:
         over.set()
@@ -280,7 +281,7 @@ COMMAND = ["search", DATASET, "--model", "mlp", "--trials", "8", "--splits", "2"
 
 
 def test_a_ray_of_its_own_gives_the_table_of_this_process_and_keeps_quiet(tmp_path):
-    own = [sys.executable, "-m", "newtonnet.cli", *COMMAND, "--on", "ray", "--workers", "2", "--json"]
+    own = [sys.executable, "-m", "newtonnet.cli", *COMMAND, "--executor", "ray", "--workers", "2", "--json"]
     home = {**os.environ, "HOME": str(tmp_path)}  # Ray keeps a token there
     done = subprocess.run([*own, "--results", tmp_path / "ray"], capture_output=True, text=True, timeout=300, env=home)
     assert done.returncode == 0, done.stderr
@@ -304,7 +305,7 @@ def test_a_claim_searches_on_ray(executor, capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(Cell, "make", lambda cell: make_study(cell.dataset, cell.model, splits=2, max_epochs=2))
     asked = []
     monkeypatch.setattr(ray, "wait", lambda answers, wait=ray.wait: asked.extend(answers) or wait(answers))
-    assert run(app, ["reproduce", "table1", "--on", "ray"]) == 0
+    assert run(laboratory, ["reproduce", "table1", "--on", "ray"]) == 0
     assert "mlp on digits: done, trial 1 the last" in capsys.readouterr().err
     assert len(_table(tmp_path / "results")) == 2
     assert asked
@@ -312,7 +313,7 @@ def test_a_claim_searches_on_ray(executor, capsys, tmp_path, monkeypatch):
 
 def test_without_ray_one_line_says_how_to_get_it(capsys, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "ray", None)
-    assert run(app, [*COMMAND, "--on", "ray", "--results", str(tmp_path)]) == 2
+    assert run(app, [*COMMAND, "--executor", "ray", "--results", str(tmp_path)]) == 2
     assert _only_line(capsys).endswith("pip install 'ray[train]'")
     assert list(tmp_path.iterdir()) == []
 
@@ -324,7 +325,7 @@ def test_an_address_with_nothing_there_gets_one_line(capsys, monkeypatch, tmp_pa
     monkeypatch.setenv("RAY_ADDRESS", empty)
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     for address in (empty, "auto"):
-        assert run(app, [*COMMAND, "--on", "ray", "--address", address, "--results", str(tmp_path)]) == 2
+        assert run(app, [*COMMAND, "--executor", "ray", "--address", address, "--results", str(tmp_path)]) == 2
         assert f"no Ray cluster answers at {empty} " in _only_line(capsys)
     assert list(tmp_path.iterdir()) == []
 

@@ -2,8 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from newtonnet.search import best_trial, nested_selection, paper_selection, propose
-from newtonnet.search.task import Task
+from newtonnet.search import best_trial, propose
+from newtonnet.search.selection import nested_selection, paper_selection
+from newtonnet.search.trials import Task
 
 # (validation, test) of three splits for four settings, made by hand.
 SCORES = [

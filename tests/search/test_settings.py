@@ -6,8 +6,8 @@ import pytest
 
 from newtonnet.datasets import CATALOGUE, csbm, make_splits
 from newtonnet.nn import ZOO, Options, build
-from newtonnet.search.published_settings import PUBLISHED_SETTINGS
-from newtonnet.search.settings import find_setting
+from newtonnet.search import find_setting
+from newtonnet.search.settings import PUBLISHED_SETTINGS
 from newtonnet.training import Config, Setting, fit, override
 
 PUBLISHED = [(model, dataset) for model, table in PUBLISHED_SETTINGS.items() if model in ZOO for dataset in table]

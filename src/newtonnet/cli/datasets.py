@@ -1,137 +1,130 @@
-"""``newtonnet datasets``: what is available, and what one should know about a graph before training on it."""
+"""``newtonnet datasets``: which data sets are available, and what to know about a graph before training on it."""
 
+import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
-from newtonnet.datasets import (
-    CATALOGUE,
-    ChangedFileWarning,
-    Dataset,
-    Statistics,
-    Summary,
-    describe,
-    load_dataset,
-    summarise,
-)
-from newtonnet.datasets.comparison import comparison_page
-from newtonnet.datasets.raw_files import data_roots
-from newtonnet.datasets.summary import absent
 from newtonnet.files import write_whole
 
-from .app import app, print_json, talk
-from .dataset_sheet import sheet
+from .app import app, console, print_json
 from .options import DataRoot
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from newtonnet.datasets import Dataset, DatasetSummary, Statistics
+
+STATUS = {
+    "original": "checksums match the original files",
+    "remade": "known remakes, not the original bytes",
+    "unverified": "no checksum is known; recorded as",
+    "changed": "no checksum is known, and the bytes are not those of the first load",
+}
+"""Meaning of the status of a raw file."""
 
 
 @app.command("datasets")
 def datasets_command(
-    name: Annotated[str | None, typer.Argument(help="One data set, for its statistics and provenance.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Name of a data set, to print its statistics and origin.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON value instead of tables.")] = False,
     data_root: DataRoot = None,
     table: Annotated[
-        Path | None, typer.Option(help="Write measured against published statistics to this Markdown file.")
+        Path | None, typer.Option(help="Write measured beside published statistics to this Markdown file.")
     ] = None,
 ) -> None:
     """List the data sets, or describe one.
 
     Example: newtonnet datasets chameleon
     """
+    from newtonnet.datasets import CATALOGUE, comparison_page, describe, load_dataset
+
     if table is not None and name is not None:
-        raise typer.BadParameter("--table is about all data sets; leave NAME out")
+        raise typer.BadParameter("--table covers all data sets; leave NAME out")
     if name is not None:
-        with _one_line_warnings():
+        with _all_warnings():
             dataset = load_dataset(name, data_root=data_root)
         statistics = describe(dataset.graph)
         if as_json:
             print_json(_as_object(dataset, statistics))
         else:
-            Console().print(sheet(dataset, statistics))
+            _print_sheet(dataset, statistics)
         return
     summaries = _summaries(data_root)
     if table is not None:
-        with _one_line_warnings():
-            rows = [
-                (CATALOGUE[s.name], s, load_dataset(s.name, data_root=data_root).files if s.available else ())
-                for s in summaries
-            ]
+        with _all_warnings():
+            files = [load_dataset(s.name, data_root=data_root).files if s.available else () for s in summaries]
+        rows = [(CATALOGUE[s.name], s, own) for s, own in zip(summaries, files, strict=True)]
         write_whole(table, comparison_page(rows))
-        talk.print(f"wrote {table}")
+        console.print(f"wrote {table}", soft_wrap=True)
     if as_json:
         print_json([asdict(summary) for summary in summaries])
     elif table is None:
         Console().print(_list(summaries))
-        talk.print(_hint(summaries))
+        absent = sum(not summary.available for summary in summaries)
+        if absent:
+            console.print(f"{absent} are not here (dim): training on one downloads it, or give --data-root.")
+        console.print("Describe one data set: newtonnet datasets NAME")
 
 
-def _summaries(data_root: Path | None) -> list[Summary]:
-    """Every data set; one that cannot be read is not available, and a line says why."""
-    data_roots(data_root)  # a folder that is not there is the caller's mistake, and not one of each data set
+def _summaries(data_root: Path | None) -> "list[DatasetSummary]":
+    """All data sets; one that cannot be read is not available, and a message says why."""
+    from newtonnet.datasets import CATALOGUE, absent, data_roots, summarise
+
+    data_roots(data_root)  # a missing folder is one mistake, not one for each data set
     found = []
-    with _one_line_warnings(), talk.status("looking") as status:
+    with _all_warnings(), console.status("looking") as status:
         for name, entry in CATALOGUE.items():
             status.update(f"looking at {name}")
             try:
                 found.append(summarise(name, data_root=data_root))
             except (ValueError, OSError) as reason:
-                _remark(f"{name} is not available: {reason}")
+                console.print(f"newtonnet: {name} is not available: {' '.join(str(reason).split())}", soft_wrap=True)
                 found.append(absent(entry))
     return found
 
 
 @contextmanager
-def _one_line_warnings() -> Iterator[None]:
-    """Say each warning in a line of its own, without the place in the code that gave it."""
-    with warnings.catch_warnings(record=True) as caught:
+def _all_warnings() -> Iterator[None]:
+    """Show every warning about a changed file, each time."""
+    from newtonnet.datasets import ChangedFileWarning
+
+    with warnings.catch_warnings():
         warnings.simplefilter("always", ChangedFileWarning)
         yield
-    for warning in caught:
-        _remark(str(warning.message))
 
 
-def _remark(text: str) -> None:
-    talk.print(f"newtonnet: {' '.join(text.split())}", soft_wrap=True)
+def _list(summaries: "Sequence[DatasetSummary]") -> "Table":
+    from rich.table import Table
 
-
-def _list(summaries: Sequence[Summary]) -> Table:
     grid = Table(box=None, pad_edge=False, header_style="bold")
     grid.add_column("data set")
     for column in ("nodes", "edges", "features", "classes", "homophily"):
         grid.add_column(column, justify="right")
     grid.add_column("metric")
     for s in summaries:
-        numbers = [_count(number) for number in (s.nodes, s.edges, s.features, s.classes)]
-        cells = [*numbers, "–" if s.homophily is None else f"{s.homophily:.2f}", s.metric]
-        grid.add_row(s.name, *cells, style=None if s.available else "dim")
+        numbers = ["–" if number is None else f"{number:,}" for number in (s.nodes, s.edges, s.features, s.classes)]
+        share = "–" if s.homophily is None else f"{s.homophily:.2f}"
+        grid.add_row(s.name, *numbers, share, s.metric, style=None if s.available else "dim")
     return grid
 
 
-def _hint(summaries: Sequence[Summary]) -> str:
-    absent = sum(not summary.available for summary in summaries)
-    more = f"{absent} are not here (dim): training on one downloads it, or name their folder with --data-root. "
-    return f"{more if absent else ''}One data set in detail: newtonnet datasets NAME"
-
-
-def _count(number: int | None) -> str:
-    return "–" if number is None else f"{number:,}"
-
-
-def _as_object(dataset: Dataset, statistics: Statistics) -> dict[str, Any]:
-    entry, h = dataset.entry, asdict(statistics.homophily)
-    numbers = {key: value for key, value in asdict(statistics).items() if key != "homophily"}
+def _as_object(dataset: "Dataset", statistics: "Statistics") -> dict[str, Any]:
+    entry, numbers = dataset.entry, asdict(statistics)
+    homophilies = _without_nan(numbers.pop("homophily"))
     return {
         "name": entry.name,
         "available": True,
         **_without_nan(numbers),
-        "homophily": _without_nan(h)["edge"],
-        "homophilies": _without_nan(h),
+        "homophily": homophilies["edge"],
+        "homophilies": homophilies,
         "metric": entry.metric,
         "about": entry.about,
         "source": entry.source,
@@ -147,3 +140,91 @@ def _as_object(dataset: Dataset, statistics: Statistics) -> dict[str, Any]:
 
 def _without_nan(numbers: dict[str, Any]) -> dict[str, Any]:
     return {key: None if isinstance(value, float) and value != value else value for key, value in numbers.items()}
+
+
+def _print_sheet(dataset: "Dataset", s: "Statistics") -> None:
+    """Print counts, homophily, classes, degrees, origin of the files, and warnings."""
+    degrees = [(str(low) if low == high else f"{low}–{high}", count) for low, high, count in s.degrees]
+    _print_rows(dataset.entry.name, [("", dataset.entry.about), *_counts(dataset, s)])
+    _print_rows("Homophily", _homophilies(s))
+    _print_rows("Classes (labelled nodes)", _bars(list(zip(s.class_names, s.class_counts, strict=True))))
+    _print_rows("Degrees (nodes)", _bars(degrees))
+    _print_rows("Origin", _origin(dataset))
+    if dataset.entry.warnings:
+        _print_rows("Warnings", [("•", warning) for warning in dataset.entry.warnings])
+
+
+def _print_rows(title: str, rows: Sequence[tuple[str, str]]) -> None:
+    """Print a heading and labelled values, long ones indented over several lines."""
+    width, indent = get_terminal_size().columns, max(len(label) for label, _ in rows) + 2
+    print(f"\n{title}")
+    for label, value in rows:
+        lines = [part for line in value.split("\n") for part in textwrap.wrap(line, max(width - indent, 20))]
+        for number, line in enumerate(lines):
+            print(f"{'' if number else label:<{indent}}{line}")
+
+
+def _bars(rows: Sequence[tuple[str, int]]) -> list[tuple[str, str]]:
+    """Counts with bars of at most 40 characters."""
+    most = max((count for _, count in rows), default=1)
+    digits = len(f"{most:,}")
+    return [(label, f"{count:>{digits},}  {'█' * round(40 * count / most)}") for label, count in rows]
+
+
+def _counts(dataset: "Dataset", s: "Statistics") -> list[tuple[str, str]]:
+    labelled = "" if s.labelled == s.nodes else f", {s.labelled:,} of them labelled"
+    without = f"; {_plural(s.featureless, 'node')} without any" if s.featureless else ""
+    isolated = f"; {_plural(s.isolated, 'isolated node')}" if s.isolated else ""
+    return [
+        ("nodes", f"{s.nodes:,}{labelled}"),
+        ("edges", f"{s.edges:,}, mean degree {s.mean_degree:.1f}, largest {s.largest_degree:,}"),
+        ("features", f"{s.features:,}, {s.density:.2%} nonzero{without}"),
+        ("classes", str(s.classes)),
+        ("components", f"{s.components:,}, the largest has {s.largest:,} nodes{isolated}"),
+        ("metric", dataset.entry.metric),
+    ]
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _homophilies(s: "Statistics") -> list[tuple[str, str]]:
+    h = s.homophily
+    kind = "above" if h.edge > s.adjusted_pivot else "below"
+    rows = [
+        ("edge", h.edge, "share of edges between nodes of the same class"),
+        ("node", h.node, "the same, averaged over nodes"),
+        ("class-insensitive", h.class_insensitive, "excess over each class's share of the nodes"),
+        ("adjusted", h.adjusted, "0 is chance, 1 is perfect"),
+        ("pivot 1/C", s.uniform_pivot, "the paper's reference"),
+        ("adjusted pivot", s.adjusted_pivot, f"chance with these classes and degrees: the graph is {kind} it"),
+    ]
+    return [(label, f"{value:6.3f}  {meaning}") for label, value, meaning in rows]
+
+
+def _origin(dataset: "Dataset") -> list[tuple[str, str]]:
+    entry = dataset.entry
+    rows = [("source", entry.source), ("licence", entry.licence)]
+    for status, meaning in STATUS.items():
+        files = [file for file in dataset.files if file.status == status]
+        if not files:
+            continue
+        lines = [f"{status}: {meaning}"]
+        for file in files if status != "original" else ():
+            first = "" if file.first_sha256 is None else f", at first {file.first_sha256}"
+            lines.append(f"{Path(file.path).name} sha256 {file.sha256}{first}")
+        rows.append((_plural(len(files), "file"), "\n".join(lines)))
+    if dataset.files and dataset.root is None:
+        rows.append(("from the cache", "the files are not here; the graph was parsed from them earlier"))
+    if dataset.splits:
+        first_split = dataset.splits[0]
+        sizes = " / ".join(str(len(part)) for part in (first_split.train, first_split.validation, first_split.test))
+        rows.append(("fixed splits", f"{len(dataset.splits)} of protocol {entry.fixed}, the first {sizes}"))
+    if entry.published is not None:
+        p = entry.published
+        h = "" if p.homophily is None else f", homophily {p.homophily:.2f}"
+        numbers = f"{p.nodes:,} nodes, {p.edges:,} edges, {p.features:,} features, {p.classes} classes{h}"
+        differences = f"; {entry.differences}" if entry.differences else ""
+        rows.append(("published", f"{numbers} ({p.citation}){differences}"))
+    return rows

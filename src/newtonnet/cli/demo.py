@@ -3,37 +3,36 @@
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.columns import Columns
-from rich.console import Console
-from rich.panel import Panel
-from rich.table import Table
 
-from newtonnet.datasets import csbm, digits, make_splits
-from newtonnet.files import write_whole
-from newtonnet.report import RecordGroup, decimal, draw_response, graph_homophily, render_records
-from newtonnet.search.settings import find_setting
-from newtonnet.training import summarise
+from newtonnet.files import check_writable, write_whole
 
-from .app import app, talk
-from .command_line import command_line
-from .splits import check_writable, run_splits
+from .app import app, console
+from .options import command_line
+from .train import run_splits
+
+if TYPE_CHECKING:
+    from newtonnet.report import RecordGroup
 
 
 @app.command()
 def demo(
     context: typer.Context,
     out: Annotated[Path, typer.Option(help="Folder for report.html and the records.")] = Path("out/demo"),
-    splits: Annotated[int, typer.Option(help="Splits of each graph.")] = 3,
-    max_epochs: Annotated[int, typer.Option(help="Longest training.")] = 300,
+    splits: Annotated[int, typer.Option(help="Number of splits of each graph.")] = 3,
+    max_epochs: Annotated[int, typer.Option(help="Maximum number of epochs.")] = 300,
 ) -> None:
     """Train NewtonNet on a homophilous and a heterophilous graph and show what it learned.
 
     Example: newtonnet demo
     """
     check_writable(out / "report.html")
+    from newtonnet.datasets import csbm, digits, make_splits
+    from newtonnet.report import RecordGroup, graph_homophily, render_records
+    from newtonnet.search import find_setting
+
     started = time.monotonic()
     graphs = {
         "digits: 1797 images joined to their nearest neighbours": digits(),
@@ -50,11 +49,19 @@ def demo(
     write_whole(out / "report.html", page)
     lines = [record.to_json() + "\n" for group in groups for record in group.records]
     write_whole(out / "records.jsonl", "".join(lines))
-    talk.print(f"{out / 'report.html'} written; {time.monotonic() - started:.0f} s in all", style="dim")
+    console.print(f"{out / 'report.html'} written in {time.monotonic() - started:.0f} s", style="dim", soft_wrap=True)
 
 
-def _print(groups: list[RecordGroup]) -> None:
-    console = Console()
+def _print(groups: "list[RecordGroup]") -> None:
+    from rich.columns import Columns
+    from rich.console import Console
+    from rich.panel import Panel
+    from rich.table import Table
+
+    from newtonnet.report import decimal, draw_response
+    from newtonnet.training import summarise
+
+    output = Console()
     table = Table(title="NewtonNet, mean ± std over splits")
     for column in ("graph", "accuracy", "learned h", "true h", "chance"):
         table.add_column(column, justify="left" if column == "graph" else "right")
@@ -62,12 +69,11 @@ def _print(groups: list[RecordGroup]) -> None:
     for group in groups:
         summary = summarise(group.records)
         learned = "none" if summary.homophily is None else f"{summary.homophily:.3f}"
-        accuracy = summary.score(digits=1)
         name = group.title.split(":")[0]
-        known = [decimal(group.homophily.measured), decimal(group.homophily.chance, 2)]
-        table.add_row(name, accuracy, learned, *known)
+        known = (decimal(group.homophily.measured), decimal(group.homophily.chance, 2))
+        table.add_row(name, summary.score(digits=1), learned, *known)
         panels.append(Panel(draw_response(summary.response), title=f"learned filter: {name}", expand=False))
-    console.print(table)
-    console.print(Columns(panels))
+    output.print(table)
+    output.print(Columns(panels))
     for group in groups:
-        console.print(f"{group.title.split(':')[0]}: {group.headline}")
+        output.print(f"{group.title.split(':')[0]}: {group.headline}")

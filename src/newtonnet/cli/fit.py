@@ -1,258 +1,212 @@
-"""``newtonnet fit``: a person's own graph, from two tables to labels, a model that can be loaded, and a page."""
+"""``newtonnet fit``: a graph in two tables to a model, predictions for every node, and a page."""
 
-import time
-from collections.abc import Callable
-from copy import copy
-from dataclasses import replace
+import textwrap
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 
-from newtonnet.estimator import NewtonNetClassifier
-from newtonnet.files import write_whole
-from newtonnet.nn import ZOO, find_model
-from newtonnet.out_of_core.propagate_blocks import MEMORY as BLOCK_MEMORY
-from newtonnet.report import gather, render_findings
-from newtonnet.tables.columns import find_columns
+from . import options
+from .app import STOPPED, app, console, print_json
 
-from .amounts import at_least, memory, seconds
-from .app import STOPPED, app, print_json, talk
-from .assignments import assignments
-from .command_line import command_line, plain_arguments
-from .fit_progress import watch_steps
-from .fit_summary import outcome_of, print_summary, remarks_on
-from .held_out import FOLDS, Step, hold_out, judge_models
-from .interruption import first_interrupt, told_once
-from .options import LOOP, MODEL, SPLITS, Json, MaxEpochs, MaxMemory, Patience, Threads
-from .own_tables import Tables, check_labels, edges_on_disk, read_first
-from .precomputed_run import MEMORY, PRECOMPUTED, check_regime
-from .predictions import predictions_csv
-from .run_folder import PAGE, Run, check_folder, check_not_read, run_text, write_model, write_run
-
-TABLES = "The tables"
-"""Heading of the options that say how they are read."""
-
-RIVALS = ("mlp", "gcn")
-"""Models to compare with: one sees no edges, the other only smooths."""
-
-FINAL = 0.25
-"""Share of the time for the model that is kept; the rest is for judging it."""
+if TYPE_CHECKING:
+    from newtonnet.analysis import Analysis, AnalysisProgress
 
 
 @app.command()
 def fit(
     context: typer.Context,
-    nodes: Annotated[Path, typer.Option(rich_help_panel=TABLES, help="Table of nodes: CSV or Parquet.")],
-    edges: Annotated[Path, typer.Option(rich_help_panel=TABLES, help="Table of edges: CSV or Parquet.")],
-    label_column: Annotated[
-        str, typer.Option(rich_help_panel=TABLES, help="Column of the nodes with the class, blank where unknown.")
-    ],
+    nodes: Annotated[Path, options.table(help="Table of nodes: CSV or Parquet.")],
+    edges: Annotated[Path, options.table(help="Table of edges: CSV or Parquet.")],
+    label_column: Annotated[str, options.table(help="Column with the class of each node; blank if unknown.")],
     out: Annotated[Path, typer.Option(help="Folder for the model, predictions.csv and report.html.")],
     id_column: Annotated[
-        str | None, typer.Option(rich_help_panel=TABLES, help="Column that names the nodes; id, or else the first.")
+        str | None, options.table(help="Column with the id of each node. Default: id, or the first.")
     ] = None,
     source_column: Annotated[
-        str | None, typer.Option(rich_help_panel=TABLES, help="One end of an edge; source, or else the first.")
+        str | None, options.table(help="Column with one end of each edge. Default: source, or the first.")
     ] = None,
     target_column: Annotated[
-        str | None, typer.Option(rich_help_panel=TABLES, help="Its other end; target, or else the second.")
+        str | None, options.table(help="Column with the other end of each edge. Default: target, or the second.")
     ] = None,
     weight_column: Annotated[
-        str | None, typer.Option(rich_help_panel=TABLES, help="Weights of edges; weight, if there is one.")
+        str | None, options.table(help="Column with the weight of each edge. Default: weight, if it exists.")
     ] = None,
     ignore: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", rich_help_panel=TABLES, help="A column that is no feature; repeatable."),
+        list[str] | None, options.table(metavar="COLUMN", help="Column that is not a feature; repeatable.")
     ] = None,
     categorical: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", rich_help_panel=TABLES, help="A column of numbers that are codes; repeatable."),
+        list[str] | None, options.table(metavar="COLUMN", help="Column whose numbers are codes; repeatable.")
     ] = None,
-    no_standardise: Annotated[
-        bool, typer.Option("--no-standardise", rich_help_panel=TABLES, help="Keep numbers as they are.")
-    ] = False,
-    text_encoding: Annotated[str, typer.Option(rich_help_panel=TABLES, help="Encoding of CSV files.")] = "utf-8",
-    model: Annotated[str, typer.Option(rich_help_panel=MODEL, help=f"One of: {', '.join(sorted(ZOO))}.")] = "newtonnet",
-    no_tune: Annotated[
-        bool, typer.Option("--no-tune", rich_help_panel=MODEL, help="Train the model's defaults only.")
-    ] = False,
-    assign: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", rich_help_panel=MODEL, help="Any option of the model or its training."
-        ),
-    ] = None,
+    no_standardise: Annotated[bool, options.table("--no-standardise", help="Do not standardise numbers.")] = False,
+    text_encoding: Annotated[str, options.table(help="Text encoding of CSV files.")] = "utf-8",
+    model: Annotated[str, options.model(help=f"One of: {options.MODELS}.")] = "newtonnet",
+    no_tune: Annotated[bool, options.model("--no-tune", help="Train the model's default setting only.")] = False,
+    assign: options.Assign = None,
     transferable: Annotated[
-        bool,
-        typer.Option("--transferable", rich_help_panel=MODEL, help="Only what can predict on another graph as well."),
+        bool, options.model("--transferable", help="Use only models that can predict on other graphs.")
     ] = False,
     regime: Annotated[
         str,
-        typer.Option(
-            rich_help_panel=MODEL,
-            help="memory, or precomputed: one setting, features filtered and edges kept on disk, if memory is short.",
+        options.model(
+            help="memory; or out-of-core, for graphs that do not fit in memory: one setting, edges and propagated "
+            "features on disk."
         ),
-    ] = MEMORY,
+    ] = options.MEMORY,
     store: Annotated[
-        Path | None,
-        typer.Option(rich_help_panel=MODEL, help="Folder for these features; a temporary one if not given."),
+        Path | None, options.model(help="Folder for the propagated features. Default: a temporary one.")
     ] = None,
     folds: Annotated[
-        int | None,
-        typer.Option(
-            rich_help_panel=SPLITS, show_default=str(FOLDS), help="Parts of the labels held out in turn; 0: none."
-        ),
+        int | None, options.evaluation(show_default="5", help="Number of folds for cross-validation; 0: none.")
     ] = None,
-    compare: Annotated[
-        bool, typer.Option(rich_help_panel=SPLITS, help="Train an MLP and a GCN on the same folds.")
-    ] = True,
-    metric: Annotated[
-        str, typer.Option(rich_help_panel=SPLITS, help="accuracy, or roc_auc for two classes.")
-    ] = "accuracy",
-    for_: Annotated[
-        str,
-        typer.Option("--for", metavar="TIME", rich_help_panel=LOOP, help="Time for everything, such as 90s or 30m."),
-    ] = "4m",
-    max_epochs: MaxEpochs = 1000,
-    patience: Patience = 100,
-    threads: Threads = None,
-    max_memory: MaxMemory = None,
-    seed: Annotated[int, typer.Option(rich_help_panel=LOOP, help="Seed of folds, start weights and dropout.")] = 0,
+    compare: Annotated[bool, options.evaluation(help="Compare with an MLP and a GCN on the same folds.")] = True,
+    metric: Annotated[str, options.evaluation(help="accuracy, or roc_auc for two classes.")] = "accuracy",
+    time_limit: Annotated[str, options.run(metavar="TIME", help="Time for everything, such as 90s or 30m.")] = "4m",
+    max_epochs: options.MaxEpochs = 1000,
+    patience: options.Patience = 100,
+    threads: options.Threads = None,
+    max_memory: options.MaxMemory = None,
+    seed: Annotated[int, options.run(help="Random seed of folds, initial weights and dropout.")] = 0,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Write into a folder that holds something else, or another run.")
+        bool, typer.Option("--force", help="Write into a folder that holds other files, or the run of other tables.")
     ] = False,
-    json: Json = False,
+    json: options.Json = False,
 ) -> int:
-    """Learn the classes of your own graph's nodes; write a model, predictions for every node, and a page that explains.
+    """Classify the nodes of your own graph; write a model, predictions for every node, and a page.
 
-    The model that is kept gets a quarter of the time; cross-validation, an MLP and a GCN on its folds share the rest.
+    The model gets a quarter of the time. Cross-validation, and an MLP and a GCN on the same folds, share the rest.
 
-    Ctrl-C ends the step that runs, skips the others and writes everything (exit code 130); a second one stops at once.
+    Ctrl-C ends the running step, skips the others and writes the results (exit code 130); a second one stops at once.
 
     Example: newtonnet fit --nodes nodes.csv --edges edges.csv --label-column label --out run
     """
-    deadline = time.monotonic() + (total := seconds(for_))
-    check_folder(out, nodes=nodes, force=force)
-    check_not_read(out, (nodes, edges))
-    for option, value, least in (
-        ("--seed", seed, 0),
-        ("--patience", patience, 0),
-        ("--max-epochs", max_epochs, 1),
-        ("--threads", threads, 1),
-    ):
-        at_least(option, value, least)
-    room = memory(max_memory)
+    limit, room = options.seconds(time_limit), options.memory(max_memory)
+    options.at_least("--seed", seed, 0)
+    options.at_least("--patience", patience, 0)
+    options.at_least("--max-epochs", max_epochs, 1)
+    options.at_least("--threads", threads, 1)
     if room is not None and room < 10**6:
         raise ValueError(f"--max-memory must be 1MB or more, got {max_memory!r}")
-    options: dict[str, Any] = {
-        "tune": "off" if no_tune else "auto",
-        "max_epochs": max_epochs,
-        "patience": patience or None,
-        "metric": metric,
-        "threads": threads,
-        "max_memory": room,
-        "random_state": seed,
-    }
-    find_model(model)
-    check_regime(regime, model, store=store)
-    classifier = NewtonNetClassifier(
-        model, settings=assignments(assign), transferable=transferable, regime=regime, store=store, **options
-    )
-    fits = compare and regime == MEMORY  # the others would need the memory that is not there
-    rivals = [NewtonNetClassifier(name, **options) for name in RIVALS if fits and name != model]
-    columns = find_columns(
-        nodes,
-        edges,
-        label_column=label_column,
-        id_column=id_column,
-        source_column=source_column,
-        target_column=target_column,
-        weight_column=weight_column,
-        text_encoding=text_encoding,
-    )
-    disk = context.with_resource(edges_on_disk(store, room)) if regime == PRECOMPUTED else None
-    if disk is not None:
-        classifier.set_params(store=disk.blocks)
-    with talk.status("reading the tables"):
-        tables = read_first(
+    options.check_regime(regime, model, store=store)
+    settings = options.assignments(assign)
+
+    from newtonnet.analysis import analyse
+    from newtonnet.estimator import NewtonNetClassifier
+    from newtonnet.tables import TableOptions
+
+    with _progress() as show:
+        analysis = analyse(
             nodes,
             edges,
-            columns=columns,
-            ignore=ignore or (),
-            categorical=categorical or (),
-            standardise=not no_standardise,
-            text_encoding=text_encoding,
-            disk=disk,
+            label_column=label_column,
+            tables=TableOptions(
+                id_column=id_column,
+                source_column=source_column,
+                target_column=target_column,
+                weight_column=weight_column,
+                ignore=tuple(ignore or ()),
+                categorical=tuple(categorical or ()),
+                standardise=not no_standardise,
+                text_encoding=text_encoding,
+            ),
+            classifier=NewtonNetClassifier(
+                model,
+                tune="off" if no_tune else "auto",
+                settings=settings,
+                transferable=transferable,
+                regime=regime,
+                store=store,
+                metric=metric,
+                max_epochs=max_epochs,
+                patience=patience or None,
+                threads=threads,
+                max_memory=room,
+                random_state=seed,
+            ),
+            folds=folds,
+            compare=compare,
+            time_limit=limit,
+            title=title,
+            folder=out,
+            force=force,
+            command=options.command_line(context),
+            progress=show,
+            message=lambda line: console.print(line, style="dim", soft_wrap=True),
         )
-    tables = replace(tables, run=replace(tables.run, arguments=plain_arguments(context)))
-    if transferable and not tables.run.encoding.columns:
-        raise ValueError(f"--transferable needs features, but {nodes} has none; a model without knows nodes by place")
-    check_labels(tables.graph, nodes=nodes, column=label_column, metric=metric)
-    pairs = hold_out(tables.graph, folds, seed)
-    given = max(deadline - time.monotonic(), 0.1) * (FINAL if pairs else 1.0)
-    classifier.set_params(time_budget=given)
-    opening = [tables.read_as, *(f"note: {note}" for note in tables.notes)]
-    with first_interrupt() as asked, watch_steps(deadline, opening=opening) as step:
-        stop = told_once(asked)
-        began = time.monotonic()
-        run, probabilities = _fit(classifier, tables, out, store=store, stop=stop, step=step)
-        judged = judge_models(
-            classifier,
-            tables.graph,
-            pairs,
-            rivals,
-            deadline=deadline,
-            overhead=max(time.monotonic() - began - given, 0.0),
-            stop=stop,
-            step=step,
-        )
-        stopped = stop()
-        step("the page")
-        findings = gather(
-            classifier,
-            tables.graph,
-            probabilities,
-            title=title or f"What was learned from {nodes.name}",
-            command=command_line(context),
-            seconds=time.monotonic() - deadline + total,
-            ours=judged.ours,
-            others=judged.others,
-            left_out=tables.left_out,
-            columns=tables.read_as,
-            data_warnings=tables.notes,
-            warnings=[*remarks_on(classifier, stopped=stopped), *judged.remarks],
-            max_memory=None if disk is None else room or BLOCK_MEMORY,
-        )
-        write_whole(out / PAGE, render_findings(findings))
-        outcome = outcome_of(findings, classifier, stopped=stopped)
-        write_run(out, replace(run, finished=True, outcome=outcome))
     if json:
-        print_json({**outcome, "folder": str(out)})
+        print_json(analysis.summary)
     else:
-        print_summary(findings, classifier, out, stopped=stopped)
-    return STOPPED if stopped else 0
+        _print_summary(analysis)
+    return STOPPED if analysis.summary["stopped"] else 0
 
 
-def _fit(
-    classifier: NewtonNetClassifier,
-    tables: Tables,
-    out: Path,
-    *,
-    store: Path | None,
-    stop: Callable[[], bool],
-    step: Step,
-) -> tuple[Run, NDArray[np.float64]]:
-    """Fit the model that is kept and write it at once; its run, and what it predicts, shape ``(n, C)``."""
-    classifier.fit(tables.graph, stop=stop, progress=step("the model"))
-    probabilities = classifier.predict_proba(tables.graph)
-    text = predictions_csv(tables.graph, probabilities, classifier.ensemble_.class_names)
-    run_text(tables.run)  # whatever cannot be written down is found before anything is written over
-    kept = copy(classifier).set_params(store=store)  # a temporary one is gone when the model is loaded
-    run = replace(tables.run, model=write_model(out, kept, text))
-    write_run(out, run)
-    talk.print(f"model and predictions are in {out}", style="dim")
-    return run, probabilities
+@contextmanager
+def _progress() -> Iterator[Callable[["AnalysisProgress"], None]]:
+    """A bar on standard error for one step after another, with the best score and the time left."""
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    from newtonnet.report import percent
+
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=12), TextColumn("{task.fields[note]}"))
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=1.0, note="")
+
+        def show(state: "AnalysisProgress") -> None:
+            left = f"{int(state.left) // 60}:{int(state.left) % 60:02d} left"
+            note = f"best {percent(state.best)}, {left}" if state.activity else left
+            doing = f"{state.step}: {state.activity}" if state.activity else state.step
+            bar.update(task, description=doing, completed=state.share, note=note)
+
+        yield show
+
+
+def _print_summary(analysis: "Analysis") -> None:
+    """Print the scores, what the filter does, remarks and the files."""
+    from newtonnet.analysis import MODEL as MODEL_FILE
+    from newtonnet.analysis import PAGE, PREDICTIONS
+    from newtonnet.report import draw_response, duration, plural
+
+    findings, summary, learned = analysis.findings, analysis.summary, analysis.model.filter_
+    assert findings is not None
+    data = findings.data
+    counts = (plural(data.nodes, "node"), plural(data.edges, "edge"), plural(data.features, "feature"))
+    classes = plural(len(data.class_names), "class", "classes")
+    print(f"{findings.model} on {', '.join(counts)}, {classes}, {data.labelled:,} labelled")
+    _print_scores(analysis)
+    print()
+    _print_wrapped(summary["headline"])
+    if learned is not None and data.edges and findings.cut_at is None:
+        print(draw_response(learned.scaled.mean(axis=0).tolist()))
+    for remark in summary["remarks"]:
+        _print_wrapped(f"note: {remark}")
+    ended = "stopped after" if summary["stopped"] else "done in"
+    print(f"\n{ended} {duration(summary['seconds'])}; in {analysis.folder}: {MODEL_FILE}, {PREDICTIONS}, {PAGE}")
+
+
+def _print_scores(analysis: "Analysis") -> None:
+    """Print the held-out score beside those of the other models."""
+    from newtonnet.report import comparisons, metric_name, percent, percent_range, plural
+
+    findings, summary = analysis.findings, analysis.summary
+    assert findings is not None
+    name, ours = metric_name(findings.metric), summary["cross_validation"]
+    if ours is None:
+        reached = percent(summary["validation"])
+        print(f"\n{name} {reached} on the labels held out for tuning: too optimistic, the model was chosen by them")
+        return
+    print(f"\n{name} on held-out nodes, {plural(len(ours['splits']), 'fold')}")
+    for model, scores in {findings.model: ours, **summary["others"]}.items():
+        interval = f"   95% interval {percent_range(scores['interval'])}" if scores["interval"] else ""
+        print(f"  {model:<14}{percent(scores['mean']):>6}{interval}")
+    baseline = "random guess" if findings.metric == "roc_auc" else "largest class"
+    print(f"  {baseline:<14}{percent(summary['guess']):>6}")
+    for text in comparisons(findings):
+        _print_wrapped(text)
+
+
+def _print_wrapped(text: str) -> None:
+    print(textwrap.fill(text, get_terminal_size().columns, break_long_words=False, break_on_hyphens=False))

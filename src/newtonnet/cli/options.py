@@ -1,28 +1,190 @@
-"""Options that several commands have, each with its words in one place."""
+"""Options that several commands share, and how their values are read: times, amounts of memory, settings, executors."""
 
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from newtonnet.datasets import PROTOCOLS
+from .app import console
 
-SPLITS, MODEL, LOOP = "What is measured", "The model", "The run"
-"""Headings of the options in the help."""
+if TYPE_CHECKING:
+    from newtonnet.search import Executor
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
+evaluation = partial(typer.Option, rich_help_panel="Evaluation")
+model = partial(typer.Option, rich_help_panel="Model")
+run = partial(typer.Option, rich_help_panel="Run")
+table = partial(typer.Option, rich_help_panel="Tables")
+training = partial(typer.Option, rich_help_panel="Training")
+"""Options under a heading of the help."""
+
+MODELS = (
+    "appnp, bernnet, chebnet, chebnetii, gcn, glognn++, gprgnn, jacobiconv, legendre, linkx, mixhop, mlp, "
+    "newton-stack, newtonnet, tuned-gcn"
+)
+PROTOCOLS = "random, per-class, stratified, weak-0.1, weak-0.2, weak-0.3, weak-0.4, weak-0.5, weak-0.6"
+"""Names for the help, which must not load torch; a test compares them with the library."""
+
+Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object on standard output.")]
 DataRoot = Annotated[
-    Path | None, typer.Option(help="Folder with raw data sets, only read; $NEWTONNET_DATA if not given.")
+    Path | None, typer.Option(help="Folder with raw data sets; it is only read. Default: $NEWTONNET_DATA.")
 ]
-Protocol = Annotated[str, typer.Option(rich_help_panel=SPLITS, help=f"How to split: {', '.join(PROTOCOLS)}, or fixed.")]
-MaxEpochs = Annotated[int, typer.Option(rich_help_panel=LOOP, help="Longest training.")]
-Patience = Annotated[
-    int, typer.Option(rich_help_panel=LOOP, help="Epochs without a better validation score; 0: never stop.")
+Protocol = Annotated[str, evaluation(help=f"How to split the nodes: {PROTOCOLS}, or fixed.")]
+MaxEpochs = Annotated[int, run(help="Maximum number of epochs.")]
+Patience = Annotated[int, run(help="Stop after this many epochs without a better validation score; 0: never.")]
+Threads = Annotated[int | None, run(help="Number of threads. Default: torch's choice.")]
+MaxMemory = Annotated[str | None, run(help="Memory for training, besides the graph, such as 500MB or 2GB.")]
+Assign = Annotated[
+    list[str] | None,
+    model("--set", metavar="NAME=VALUE", help="Any option of the model or its training; repeatable."),
 ]
-Threads = Annotated[
-    int | None, typer.Option(rich_help_panel=LOOP, help="Threads to train with; torch's number if not given.")
+ExecutorName = Annotated[
+    str,
+    run(
+        "--executor",
+        help="Where to train: local, in processes on this machine; or ray, on a cluster (pip install 'ray\\[train]').",
+    ),
 ]
-MaxMemory = Annotated[
+Address = Annotated[
     str | None,
-    typer.Option(rich_help_panel=LOOP, help="Memory that training may take beside the graph, such as 500MB or 2GB."),
+    run(help="With --executor ray: auto, or HOST:PORT of the cluster's head node. Default: start Ray on this machine."),
 ]
+Workers = Annotated[int | None, run(help="Tasks that train at the same time, one thread each. Default: all cores.")]
+
+_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0}
+_BYTES = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_OWN_OPTION = ("seed", "max_epochs", "patience", "metric")
+"""Settings that have an option of their own."""
+
+
+def seconds(text: str) -> float:
+    """Seconds of a time such as ``90s``, ``30m`` or ``1h30m``.
+
+    >>> seconds("1h30m")
+    5400.0
+    """
+    parts = re.findall(r"(\d+(?:\.\d+)?)([hms])", text)
+    total = sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    if "".join(number + unit for number, unit in parts) != text or total <= 0:
+        raise ValueError(f"--time-limit takes a time such as 90s, 30m or 1h30m, got {text!r}")
+    return total
+
+
+def memory(text: str | None) -> int | None:
+    """Bytes of an amount such as ``500MB`` or ``2GB``; None for None.
+
+    >>> memory("1.5GB")
+    1500000000
+    """
+    if text is None:
+        return None
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]B)", text.strip().upper())
+    if match is None or float(match[1]) <= 0:
+        raise ValueError(f"--max-memory takes an amount such as 500MB or 2GB, got {text!r}")
+    return int(float(match[1]) * _BYTES[match[2]])
+
+
+def at_least(option: str, value: int | None, least: int) -> None:
+    """Refuse a number below the smallest that an option takes; None is allowed.
+
+    >>> at_least("--seed", 0, 0)
+    """
+    if value is not None and value < least:
+        raise ValueError(f"{option} must be {least} or more, got {value}")
+
+
+def assignments(texts: Iterable[str] | None) -> dict[str, Any]:
+    """Values of ``--set NAME=VALUE`` by name; numbers, true, false and null are read as such.
+
+    >>> assignments(["degree=8", "points=chebyshev", "nonnegative=false"])
+    {'degree': 8, 'points': 'chebyshev', 'nonnegative': False}
+    """
+    return dict(_assignment(text) for text in texts or ())
+
+
+def _assignment(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise ValueError(f"--set takes NAME=VALUE, got {text!r}")
+    if name in _OWN_OPTION:
+        raise ValueError(f"{name} has an option of its own; use --{name.replace('_', '-')}")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+def command_line(context: typer.Context) -> str:
+    """The command line that repeats this invocation, with the options that were given."""
+    words = ["newtonnet", str(context.info_name)]
+    for parameter in context.command.params:
+        source = context.get_parameter_source(str(parameter.name))
+        value = context.params[str(parameter.name)]
+        if source is None or source.name != "COMMANDLINE":
+            continue
+        values = [str(one) for one in (value if isinstance(value, list | tuple) else [value])]
+        if parameter.param_type_name == "argument":
+            words += values
+        elif isinstance(value, bool):
+            words.append((parameter.opts if value else parameter.secondary_opts or parameter.opts)[0])
+        else:
+            words += [word for one in values for word in (parameter.opts[0], one)]
+    return shlex.join(words)
+
+
+MEMORY, OUT_OF_CORE = "memory", "out-of-core"
+
+
+def check_regime(regime: str, model: str, *, store: Path | None) -> None:
+    """Refuse options of the out-of-core regime that do not go together, before any work is done."""
+    if regime not in (MEMORY, OUT_OF_CORE):
+        raise ValueError(f"--regime must be {MEMORY} or {OUT_OF_CORE}, got {regime!r}")
+    if regime == MEMORY and store is not None:
+        raise ValueError(f"--store belongs to --regime {OUT_OF_CORE}")
+    if regime == OUT_OF_CORE and model != "newtonnet":
+        raise ValueError(f"--regime {OUT_OF_CORE} trains newtonnet only, got --model {model}")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where tasks run, from the options ``--executor``, ``--address`` and ``--workers``."""
+
+    executor: str = "local"
+    address: str | None = None
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.executor not in ("local", "ray"):
+            raise ValueError(f"unknown executor {self.executor!r}; available: local, ray")
+        if self.address is not None and self.executor != "ray":
+            raise ValueError("--address belongs to a Ray cluster; add --executor ray")
+        if self.workers is not None and self.workers < 1:
+            raise ValueError(f"at least 1 worker is needed, got {self.workers}")
+
+    @property
+    def count(self) -> int:
+        """Number of tasks that run at once: ``workers``, or the number of cores."""
+        return len(os.sched_getaffinity(0)) if self.workers is None else self.workers
+
+
+@contextmanager
+def open_executor(place: Place, *, data_root: Path | None = None) -> Iterator["Executor"]:
+    """The executor of a place; it disconnects from a cluster at the end."""
+    from newtonnet.search import in_process, on_ray, processes
+
+    with ExitStack() as stack:
+        if place.executor == "ray":
+            with console.status("connecting to Ray"):
+                executor = stack.enter_context(on_ray(place.address, workers=place.workers, data_root=data_root))
+        elif place.count == 1:
+            executor = in_process(data_root=data_root)
+        else:
+            executor = processes(place.count, data_root=data_root)
+        yield executor

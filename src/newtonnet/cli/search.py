@@ -1,184 +1,191 @@
-"""``newtonnet search``: the best settings of models on graphs, by validation scores."""
+"""``newtonnet search``: the best settings of models on data sets, by validation scores."""
 
 import time
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from newtonnet.nn import ZOO, find_model
-from newtonnet.search import (
-    SELECTIONS,
-    Study,
-    Trial,
-    count_left,
-    make_study,
-    measure,
-    open_store,
-    read_trials,
-    store_path,
-    summarise_study,
-    sweep_all,
-    write_best,
-)
-from newtonnet.search.published import SCORES
-from newtonnet.search.settings import UNTOUCHED, first_settings
+from . import options
+from .app import app, console, print_json
 
-from .amounts import seconds
-from .app import app, print_json, talk
-from .options import LOOP, SPLITS, DataRoot, Json, MaxEpochs, Patience, Protocol
-from .places import ADDRESS, ON, WORKERS, Place, open_place
-from .search_progress import watch
+if TYPE_CHECKING:
+    from newtonnet.search import Study, Trial
 
 
 @app.command()
 def search(
-    datasets: Annotated[list[str], typer.Argument(help="Graphs by name, such as cora chameleon.")],
+    datasets: Annotated[list[str], typer.Argument(help="Names of data sets, such as cora chameleon.")],
     model: Annotated[
         list[str] | None,
-        typer.Option(help="A model, as often as wanted; all: every one there is; paper: the eleven of its Table 1."),
+        typer.Option(help="Name of a model; repeatable. all: every model; paper: the eleven of the paper's Table 1."),
     ] = None,
-    trials: Annotated[int, typer.Option(help="Settings to try in all; what is stored already counts.")] = 40,
-    for_: Annotated[
-        str | None,
-        typer.Option(
-            "--for", metavar="TIME", rich_help_panel=LOOP, help="Stop after 90s, 100m or 2h; go on another time."
-        ),
+    trials: Annotated[int, typer.Option(help="Number of settings to try, including stored ones.")] = 40,
+    time_limit: Annotated[
+        str | None, options.run(metavar="TIME", help="Stop after 90s, 100m or 2h; run again to continue.")
     ] = None,
     splits: Annotated[
-        int | None,
-        typer.Option(
-            rich_help_panel=SPLITS, help="How many splits each setting runs on; 10, or all the published ones."
-        ),
+        int | None, options.evaluation(help="Number of splits for each setting. Default: 10, or all published.")
     ] = None,
-    protocol: Protocol = "random",
-    max_epochs: MaxEpochs = 2000,
-    patience: Patience = 200,
-    workers: Annotated[int | None, typer.Option(rich_help_panel=LOOP, help=WORKERS)] = None,
-    on: Annotated[str, typer.Option(rich_help_panel=LOOP, help=ON)] = "local",
-    address: Annotated[str | None, typer.Option(rich_help_panel=LOOP, help=ADDRESS)] = None,
+    protocol: options.Protocol = "random",
+    max_epochs: options.MaxEpochs = 2000,
+    patience: options.Patience = 200,
+    workers: options.Workers = None,
+    executor: options.ExecutorName = "local",
+    address: options.Address = None,
     selection: Annotated[
-        str, typer.Option(help="Print one setting for all splits (paper), one for each (nested), or both.")
+        str, typer.Option(help="Selection to print: paper (one setting for all splits), nested (one for each) or both.")
     ] = "both",
-    results: Annotated[Path, typer.Option(help="Folder that keeps the trials and the best settings.")] = Path(
-        "results"
-    ),
-    data_root: DataRoot = None,
+    results: Annotated[Path, typer.Option(help="Folder for the trials and the best settings.")] = Path("results"),
+    data_root: options.DataRoot = None,
     plan: Annotated[
-        bool, typer.Option("--plan", help="Measure a few epochs, print how many hours it will take, and stop.")
+        bool, typer.Option("--plan", help="Measure a few epochs, print how many hours the search takes, and exit.")
     ] = False,
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
-    """Search for the best settings of models on graphs; what is finished is kept and never run again.
+    """Search for the best settings of models on data sets; finished trials are stored.
 
-    Example: newtonnet search cora chameleon --model bernnet --model gcn --trials 40 --for 100m
+    Example: newtonnet search cora chameleon --model bernnet --model gcn --trials 40 --time-limit 100m
     """
-    deadline = None if for_ is None else time.monotonic() + seconds(for_)
-    place = Place(on, address, workers)
-    if plan and on == "ray" and workers is None:
-        raise ValueError("--plan with --on ray needs --workers: how many cores the cluster will give")
+    from newtonnet.search import SELECTIONS, open_store, sweep_all, write_best
+
+    deadline = None if time_limit is None else time.monotonic() + options.seconds(time_limit)
+    place = options.Place(executor, address, workers)
+    if plan and executor == "ray" and workers is None:
+        raise ValueError("--plan with --executor ray needs --workers, the number of cores of the cluster")
     if selection not in (*SELECTIONS, "both"):
         raise ValueError(f"unknown selection {selection!r}; available: paper, nested, both")
     if trials < 1:
         raise ValueError(f"at least 1 trial is needed, got {trials}")
-    studies = [
-        make_study(
-            dataset,
-            name,
-            first=first_settings(dataset, name),
-            protocol=protocol,
-            splits=splits,
-            max_epochs=max_epochs,
-            patience=patience or None,
-            data_root=data_root,
-        )
-        for dataset in _datasets(datasets)
-        for name in _models(model)
-    ]
+    limits = {"splits": splits, "max_epochs": max_epochs, "patience": patience or None}
+    studies = _studies(datasets, model, protocol=protocol, data_root=data_root, **limits)
     if plan:
-        left = {study.key: _count_left(results, study, trials) for study in studies}
-        _print_plan(studies, left, workers=place.count, data_root=data_root, json=json)
+        _print_plan(studies, results, trials, workers=place.count, data_root=data_root, json=json)
         return
     with ExitStack() as stack:
-        executor = stack.enter_context(open_place(place, data_root=data_root))
+        pool = stack.enter_context(options.open_executor(place, data_root=data_root))
         cells = [(study, stack.enter_context(open_store(results, study)), trials) for study in studies]
         found = {study.key: store.trials() for study, store, _ in cells}
         try:
-            with watch(studies, found, trials) as show:
+            with _watch(studies, found, trials) as show:
                 for study, trial in sweep_all(
                     cells,
-                    executor=executor,
+                    executor=pool,
                     stop=None if deadline is None else lambda expected: time.monotonic() + expected > deadline,
                 ):
                     found[study.key].append(trial)
                     write_best(results, study, found[study.key])
                     show(study, trial)
-        finally:  # Ctrl-C takes nothing of what is finished
+        finally:  # Ctrl-C loses no finished trial
             for study in studies:
                 if found[study.key]:
                     write_best(results, study, found[study.key])
     _print_results(studies, found, trials, chosen=selection, json=json)
 
 
-def _datasets(names: list[str]) -> list[str]:
-    kept = [name for name in names if name in UNTOUCHED]
+def _studies(datasets: list[str], models: list[str] | None, **options: Any) -> "list[Study]":
+    """One study for each data set and model; data sets that are kept untuned are refused."""
+    from newtonnet.search import UNTOUCHED, first_settings, make_study
+
+    kept = [name for name in datasets if name in UNTOUCHED]
     if kept:
-        raise ValueError(f"{', '.join(kept)}: kept untuned, to show what the defaults do on a graph nobody searched on")
-    return list(dict.fromkeys(names))
+        raise ValueError(f"{', '.join(kept)}: kept untuned, to show what the defaults do on graphs without a search")
+    pairs = [(dataset, name) for dataset in dict.fromkeys(datasets) for name in _models(models)]
+    return [make_study(dataset, name, first=first_settings(dataset, name), **options) for dataset, name in pairs]
 
 
 def _models(names: list[str] | None) -> list[str]:
-    """The models that are named, each once; ``all`` and ``paper`` stand for several."""
-    several = {"all": list(ZOO), "paper": list(dict.fromkeys(model for _, model in SCORES))}
+    """Names of models, each once; ``all`` and ``paper`` stand for several."""
+    from newtonnet.nn import ZOO, find_model
+    from newtonnet.search import published
+
+    several = {"all": list(ZOO), "paper": list(dict.fromkeys(model for _, model in published.SCORES))}
     models = [model for name in names or ["newtonnet"] for model in several.get(name, [name])]
     for name in models:
         find_model(name)
     return list(dict.fromkeys(models))
 
 
-def _count_left(results: Path, study: Study, trials: int) -> int:
-    have = [trial for trial in read_trials(store_path(results, study)) if trial.study == study.key]
-    return count_left(study, have, trials)
+@contextmanager
+def _watch(
+    studies: "Sequence[Study]", found: "Mapping[str, Sequence[Trial]]", wanted: int
+) -> "Iterator[Callable[[Study, Trial], None]]":
+    """Bars for the whole search and for every study that has begun; yields what to call with a new trial."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:.0f}/{task.total:.0f} trials{task.fields[note]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    best = {study.key: max((trial.objective for trial in found[study.key]), default=0.0) for study in studies}
+    done = {study.key: min(len(found[study.key]), wanted) for study in studies}
+    with Progress(*columns, console=console, transient=True) as bar:
+        everything = bar.add_task("search", total=wanted * len(studies), completed=sum(done.values()), note="")
+        bars: dict[str, Any] = {}
+
+        def show(study: "Study", trial: "Trial") -> None:
+            key, title = study.key, f"{study.name} on {study.dataset}"
+            best[key] = max(best[key], trial.objective)
+            done[key] += 1
+            if key not in bars:
+                bars[key] = bar.add_task(title, total=wanted, note="")
+            bar.update(bars[key], completed=done[key], note=f", best validation {best[key]:.4f}")
+            bar.advance(everything)
+            if done[key] >= wanted:
+                bar.update(bars[key], visible=False)
+                console.print(f"{title}: {done[key]} trials, best validation {best[key]:.4f}", style="dim")
+
+        yield show
 
 
 def _print_plan(
-    studies: list[Study], left: dict[str, int], *, workers: int, data_root: Path | None, json: bool
+    studies: "list[Study]", results: Path, trials: int, *, workers: int, data_root: Path | None, json: bool
 ) -> None:
-    """What an epoch of every cell takes, and the hours for the settings that are left of it."""
+    """Print the time of an epoch of every study, and the hours for the settings that are left to try."""
+    from newtonnet.search import count_left, measure, read_trials, store_path
+
     cells = []
     for study in studies:
-        cell: dict[str, Any] = {"dataset": study.dataset, "model": study.name, "trials": left[study.key]}
-        if left[study.key]:
-            with talk.status(f"measuring {study.name} on {study.dataset}"):
+        have = [trial for trial in read_trials(store_path(results, study)) if trial.study == study.key]
+        left = count_left(study, have, trials)
+        cell: dict[str, Any] = {"dataset": study.dataset, "model": study.name, "trials": left}
+        if left:
+            with console.status(f"measuring {study.name} on {study.dataset}"):
                 plan = measure(study, data_root=data_root)
-            share = left[study.key] / workers / 3600
+            share = left / workers / 3600
             cell |= {"epoch_seconds": plan.epoch}
             cell |= {"likely_hours": plan.likely * share, "longest_hours": plan.longest * share}
         cells.append(cell)
-    trials = sum(left.values())
+    total = sum(cell["trials"] for cell in cells)
     likely, longest = (sum(cell.get(name, 0.0) for cell in cells) for name in ("likely_hours", "longest_hours"))
     if json:
-        print_json({"cells": cells, "trials": trials, "workers": workers, "likely": likely, "longest": longest})
+        print_json({"cells": cells, "trials": total, "workers": workers, "likely": likely, "longest": longest})
         return
     for study, cell in zip(studies, cells, strict=True):
-        told = "nothing left to try"
+        text = "nothing left to try"
         if cell["trials"]:
-            told = (
-                f"{cell['trials']} settings left, {1000 * cell['epoch_seconds']:.1f} ms an epoch, "
+            text = (
+                f"{cell['trials']} settings left, {1000 * cell['epoch_seconds']:.1f} ms per epoch, "
                 f"{cell['likely_hours']:.2f} h likely, {cell['longest_hours']:.2f} h at most"
             )
-        print(f"{study.name} on {study.dataset}, {study.splits} splits: {told}")
+        print(f"{study.name} on {study.dataset}, {study.splits} splits: {text}")
     print(
-        f"{trials} trials on {workers} workers: "
-        f"{likely:.2f} h likely (training twice the patience), {longest:.2f} h at most"
+        f"{total} trials on {workers} workers: "
+        f"{likely:.2f} h likely (training for twice the patience), {longest:.2f} h at most"
     )
 
 
 def _print_results(
-    studies: list[Study], found: dict[str, list[Trial]], trials: int, *, chosen: str, json: bool
+    studies: "list[Study]", found: "dict[str, list[Trial]]", trials: int, *, chosen: str, json: bool
 ) -> None:
-    """The best of every cell by both selections, beside the published number."""
+    """Print the best setting of every study by both selections, beside the published number."""
+    from newtonnet.search import SELECTIONS, count_left, summarise_study
+
     if json:
         table: dict[str, dict[str, Any]] = {}
         for study in studies:
@@ -189,21 +196,23 @@ def _print_results(
         print_json(table)
         return
     for study in studies:
-        have = found[study.key]
+        have, published = found[study.key], _published(study)
         line = f"{study.name} on {study.dataset}: "
         if have:
-            parts = [
-                f"{name} selection {SELECTIONS[name](have).score()}" for name in SELECTIONS if chosen in (name, "both")
-            ]
-            line += ", ".join(parts) + f" ({study.metric}, {study.splits} {study.protocol} splits), "
+            names = [name for name in SELECTIONS if chosen in (name, "both")]
+            line += ", ".join(f"{name} selection {SELECTIONS[name](have).score()}" for name in names)
+            line += f" ({study.metric}, {study.splits} {study.protocol} splits), "
         line += f"{len(have)} settings tried"
         if count_left(study, have, trials):
-            line += f" of {trials}; the same command goes on"
+            line += f" of {trials}; run the same command to continue"
         elif len(have) < trials:
-            line += f" of {trials}; the space has no others"
-        published = _published(study)
-        print(line + ("" if published is None else f"; the paper's {published[0]:.2f} ± {published[1]:.1f}"))
+            line += f" of {trials}; the search space has no more"
+        print(line + ("" if published is None else f"; the paper: {published[0]:.2f} ± {published[1]:.1f}"))
 
 
-def _published(study: Study) -> tuple[float, float] | None:
-    return SCORES.get((study.dataset, study.model)) if study.protocol == "random" and not study.label else None
+def _published(study: "Study") -> tuple[float, float] | None:
+    from newtonnet.search import published
+
+    return (
+        published.SCORES.get((study.dataset, study.model)) if study.protocol == "random" and not study.label else None
+    )

@@ -1,4 +1,4 @@
-"""The filter that a classifier has learned, as something to look at and to call."""
+"""The filter that a classifier has learned, as a function of frequency."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from numpy.typing import ArrayLike, NDArray
 from newtonnet.training import FREQUENCIES, Record
 
 EXACT = 1e-11
-"""How far a polynomial may be from amplitudes that it passes through, of a largest magnitude of about 1."""
+"""Tolerance for a polynomial through amplitudes whose largest magnitude is about 1."""
 
 
 @dataclass(frozen=True, eq=False)
 class LearnedFilter:
-    """The response of the best setting's members, one for each fold they were trained on.
+    """The filter of the best setting, with one response for each fold.
 
-    Calling it gives the mean amplitude at any frequencies of [0, 2], each member scaled to a largest magnitude of 1
-    on the grid: the encoder before the filter can undo any factor.
+    Calling it gives the mean amplitude at any frequencies in [0, 2]. Each member is scaled to a largest magnitude of 1
+    on the grid, because the encoder before the filter can undo any factor.
 
     Attributes:
-        points: where the filter's shape is judged, shape ``(Q,)``; mostly K+1 of them, where its values sit.
+        points: where the filter's shape is evaluated, shape ``(Q,)``; usually its K+1 interpolation points.
         values: amplitudes there, shape ``(M, Q)``.
         frequencies: a grid on [0, 2], shape ``(41,)``.
         responses: amplitudes on the grid, shape ``(M, 41)``.
@@ -40,7 +40,7 @@ class LearnedFilter:
         return self.responses / self._largest
 
     def __call__(self, frequencies: ArrayLike) -> NDArray[np.float64]:
-        """Mean scaled amplitude at these frequencies, of their shape."""
+        """Mean scaled amplitude at these frequencies, in the same shape."""
         places = np.concatenate([self.frequencies, self.points])
         amplitudes = np.concatenate([self.scaled, self.values / self._largest], axis=1).mean(axis=0)
         mean = _through(places, amplitudes)
@@ -53,12 +53,12 @@ class LearnedFilter:
 
 
 def _through(places: NDArray[np.float64], amplitudes: NDArray[np.float64]) -> Chebyshev:
-    """The polynomial of least degree through all amplitudes, refused where they do not determine it.
+    """The polynomial of least degree through all amplitudes; an error if they do not determine it.
 
-    A record does not tell the degree, and a filter may be judged at more or fewer points than it has coefficients.
+    A record does not contain the degree, and a filter may have more or fewer points than coefficients.
 
     Args:
-        places: where the amplitudes are known, shape ``(m,)``; some may be there twice.
+        places: where the amplitudes are known, shape ``(m,)``; duplicates are allowed.
         amplitudes: shape ``(m,)``.
 
     >>> places = np.array([0.0, 0.5, 1.0, 2.0])
@@ -66,14 +66,14 @@ def _through(places: NDArray[np.float64], amplitudes: NDArray[np.float64]) -> Ch
     2.25
     """
     known = len(np.unique(places.round(9)))
-    for degree in range(known - 1):  # with as many coefficients as places nothing would tell a wrong fit
+    for degree in range(known - 1):  # with as many coefficients as places any values would fit
         powers = chebvander(places - 1, degree)
         coefficients = np.linalg.lstsq(powers, amplitudes, rcond=None)[0]
         if np.abs(powers @ coefficients - amplitudes).max() <= EXACT:
             return Chebyshev(coefficients, domain=[0, 2])
     raise ValueError(
-        f"the amplitudes that were kept at {known} frequencies do not determine the filter, whose degree is too high "
-        "for them; look at responses instead"
+        f"the amplitudes stored at {known} frequencies do not determine the filter, whose degree is too high; use "
+        "responses instead"
     )
 
 
@@ -83,7 +83,7 @@ def curves(records: Sequence[Record]) -> list[dict[str, list[float | None]]]:
 
 
 def learned_filter(records: Sequence[Record]) -> LearnedFilter | None:
-    """The filter of these runs, or None where their model has none."""
+    """The filter of these runs, or None if their model has none."""
     outcomes = [record.outcome for record in records]
     if not outcomes[0].response:
         return None

@@ -1,8 +1,13 @@
-"""Trained members: settings of one shape trained on folds as one population, kept one by one, put together again."""
+"""Ensemble members: the folds they train on, their training in memory or out of core, and their average."""
 
+import os
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -12,12 +17,37 @@ from torch import Tensor
 from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
 from newtonnet.nn import Population, build, find_model
-from newtonnet.training import Progress, Record, fit
-from newtonnet.training.config import SHARED
+from newtonnet.out_of_core import as_large, precompute, predict_precomputed, train_precomputed
+from newtonnet.out_of_core.outcome import MODEL as OUT_OF_CORE_MODEL
+from newtonnet.out_of_core.propagate_blocks import is_free_for
+from newtonnet.out_of_core.run import make_filter
+from newtonnet.training import SHARED, Config, Progress, Record, Setting, fit
 
-from .candidates import Candidate
+from .scoring import sharpened
 
+FEW, MANY = 2_000, 20_000
+"""Up to FEW labelled nodes there are five folds by default, from MANY on two."""
 NONE = np.zeros((0, 0), dtype=np.float32)
+
+FeatureFolder = str | PathLike[str] | None
+"""A folder for propagated features; None: a temporary one."""
+
+
+class Candidate(NamedTuple):
+    """A model and how to train it."""
+
+    model: str
+    setting: Setting
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """How members of any setting are trained."""
+
+    seed: int
+    threads: int | None
+    max_memory: int | None
+    device: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,13 +55,13 @@ class Member:
     """One setting trained on one fold.
 
     Attributes:
-        model: its name in the zoo.
-        options: its shape; points are numbers, so that it can be built for another graph.
-        seed: of its start weights and dropout.
+        model: name in the zoo.
+        options: the model's options; points are numbers, so that it can be built for another graph.
+        seed: seed of its start weights and dropout.
         state: its parameters, with a population axis of length 1.
-        bound: checksum of the edges of the graph it has weights for every node of; None where it can leave its graph.
+        bound: for a transductive model, checksum of the edges of the training graph; otherwise None.
         record: its run.
-        held: probabilities of the fold's validation nodes by a member that has not seen their labels, ``(v, C)``.
+        held: predicted probabilities of the fold's validation nodes, shape ``(v, C)``.
     """
 
     model: str
@@ -44,126 +74,297 @@ class Member:
 
     @property
     def sound(self) -> bool:
-        """Whether it was trained at all, and its loss stayed a number."""
+        """Whether it was trained and its loss is finite."""
         return self.record.outcome.status == "done"
 
     @property
     def validation(self) -> float:
-        """Its best score on the nodes held back from it."""
+        """Best score on its validation nodes."""
         return self.record.outcome.validation or 0.0
 
 
-@dataclass(frozen=True)
-class Loop:
-    """How members are trained, whatever their settings."""
+class Trainer(Protocol):
+    """Trains candidates on folds: :func:`train_in_memory` or :func:`train_out_of_core` with their options filled in."""
 
-    seed: int
-    threads: int | None
-    max_memory: int | None
-    device: str
+    def __call__(
+        self,
+        graph: Graph,
+        candidates: Sequence[Candidate],
+        folds: Sequence[Split],
+        *,
+        stop: Callable[[], bool],
+        progress: Callable[[Progress], None] | None,
+    ) -> list[list[Member]]:
+        """Train members.
+
+        Args:
+            graph: the graph with its labels.
+            candidates: settings of the same shape; see :func:`group_by_shape`.
+            folds: inner splits.
+            stop: called after every epoch; training stops if it returns True.
+            progress: called after every epoch.
+
+        Returns:
+            For each candidate a member for each fold, in order.
+        """
+        ...
 
 
-def shapes(tried: Sequence[Candidate]) -> list[list[int]]:
-    """Places of the candidates that can train in one population, in order of their first."""
-    alike: dict[str, list[int]] = {}
-    for place, (model, setting) in enumerate(tried):
+def fold_count(graph: Graph) -> int:
+    """Default number of folds for the graph's number of labels."""
+    labelled = len(graph.labelled)
+    return 5 if labelled <= FEW else 3 if labelled <= MANY else 2
+
+
+def make_folds(graph: Graph, count: int, *, seed: int = 0, every_class: bool = False) -> list[Split]:
+    """Stratified folds of the labelled nodes, as splits without test nodes; each fold validates one split.
+
+    A class with a single labelled node is always used for training.
+
+    Args:
+        graph: the graph; only labelled nodes are split.
+        count: number of folds, at least 2; fewer if there are not enough labels.
+        seed: random seed of the folds.
+        every_class: use no more folds than the smallest class has labels, so that each validates on all classes.
+
+    >>> from newtonnet.graphs import from_edges
+    >>> folds = make_folds(from_edges([[], []], np.eye(10), labels=[0, 1] * 5), 5)
+    >>> [len(fold.train) for fold in folds], sorted(np.concatenate([fold.validation for fold in folds]).tolist())
+    ([8, 8, 8, 8, 8], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+    """
+    if count < 2:
+        raise ValueError(f"at least 2 folds are needed, got {count}")
+    nodes = graph.labelled
+    sizes = np.bincount(graph.labels[nodes], minlength=graph.classes)
+    if every_class:
+        rarest = int(sizes.argmin())
+        if sizes[rarest] < 2:
+            raise ValueError(
+                f"this metric needs two labelled nodes of every class, class {graph.class_names[rarest]!r} has "
+                f"{sizes[rarest]}; label more of it, or use accuracy"
+            )
+        count = min(count, int(sizes[rarest]))
+    movable = sizes[graph.labels[nodes]] > 1
+    if not movable.any():
+        raise ValueError("no class has two labelled nodes, so none can be held out for validation; label some more")
+    places = deal(graph.labels[nodes], count, np.random.default_rng(seed))
+    held = [(places == fold) & movable for fold in range(count)]
+    none = np.zeros(0, dtype=np.int64)
+    return [Split(nodes[~out], nodes[out], none, "inner", fold) for fold, out in enumerate(held) if out.any()]
+
+
+def deal(classes: NDArray[np.int64], count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """A fold for each node of these classes, stratified, so that sizes differ by at most one."""
+    order = rng.permutation(len(classes))
+    order = order[np.argsort(classes[order], kind="stable")]
+    places = np.empty(len(classes), dtype=np.int64)
+    places[order] = np.arange(len(classes)) % count
+    return places
+
+
+def group_by_shape(candidates: Sequence[Candidate]) -> list[list[int]]:
+    """Indices of the candidates that can train in one population, in the order of their first."""
+    groups: dict[str, list[int]] = {}
+    for i, (model, setting) in enumerate(candidates):
         shape = repr((model, setting.options, *(getattr(setting.config, name) for name in SHARED)))
-        alike.setdefault(shape, []).append(place)
-    return list(alike.values())
+        groups.setdefault(shape, []).append(i)
+    return list(groups.values())
 
 
-def train(
+def train_in_memory(
     graph: Graph,
-    tried: Sequence[Candidate],
+    candidates: Sequence[Candidate],
     folds: Sequence[Split],
-    loop: Loop,
+    options: TrainingOptions,
     *,
     stop: Callable[[], bool],
     progress: Callable[[Progress], None] | None = None,
 ) -> list[list[Member]]:
-    """Members for every candidate and fold, in order; the candidates have one shape and train as one population."""
-    model, settings = tried[0].model, [candidate.setting for candidate in tried]
+    """Train candidates of one shape on every fold, as one population; see :class:`Trainer`."""
+    model, settings = candidates[0].model, [candidate.setting for candidate in candidates]
     splits = [fold for _ in settings for fold in folds]
     configs = [
-        replace(setting.config, seed=loop.seed + fold.index, run_seed=loop.seed)
+        replace(setting.config, seed=options.seed + fold.index, run_seed=options.seed)
         for setting in settings
         for fold in folds
     ]
-    options = settings[0].options
-    population = build(model, graph, options, seeds=[config.seed for config in configs])
+    shape = settings[0].options
+    population = build(model, graph, shape, seeds=[config.seed for config in configs])
     records = fit(
         population,
         graph,
         splits,
         configs,
-        device=loop.device,
-        threads=loop.threads,
-        max_memory=loop.max_memory,
+        device=options.device,
+        threads=options.threads,
+        max_memory=options.max_memory,
         stop=stop,
         progress=progress,
     )
-    if population.filter is not None and hasattr(options, "points"):
-        options = replace(options, points=tuple(population.filter.points.tolist()))
+    if population.filter is not None and hasattr(shape, "points"):
+        shape = replace(shape, points=tuple(population.filter.points.tolist()))
     bound = None if population.known is None else graph.structure
-    held = _held(population, graph, splits, records, loop.device)
+    sound = [p for p, record in enumerate(records) if record.outcome.status == "done"]
+    held = [NONE] * len(records)
+    for p, shares in zip(sound, _each_probability(population, graph, options.device, sound), strict=True):
+        held[p] = shares[splits[p].validation]
     members = [
-        Member(model, options, seed, _alone(population, p), bound, record, shares)
-        for p, (seed, record, shares) in enumerate(zip(population.seeds, records, held, strict=True))
+        Member(model, shape, population.seeds[p], _state(population, p), bound, record, held[p])
+        for p, record in enumerate(records)
     ]
     return [members[i : i + len(folds)] for i in range(0, len(members), len(folds))]
 
 
-def _alone(population: Population, member: int) -> dict[str, Tensor]:
-    """The parameters of one member."""
-    alone = population.take(torch.tensor([member], device=next(population.parameters()).device))
-    return {name: parameter.detach().cpu() for name, parameter in alone.named_parameters()}
+def train_out_of_core(
+    graph: Graph,
+    candidates: Sequence[Candidate],
+    folds: Sequence[Split],
+    options: TrainingOptions,
+    *,
+    store: FeatureFolder,
+    stop: Callable[[], bool],
+    progress: Callable[[Progress], None] | None = None,
+) -> list[list[Member]]:
+    """Train one setting of NewtonNet in batches of propagated features on disk, fold by fold; see :class:`Trainer`.
+
+    The features go to the folder ``store`` and are used again for the same graph. The first epoch is always trained.
+    """
+    begun = False
+
+    def note(state: Progress) -> None:
+        nonlocal begun
+        begun = True
+        if progress is not None:
+            progress(state)
+
+    setting = candidates[0].setting
+    setting = replace(setting, config=replace(setting.config, seed=options.seed))
+    points = make_filter(setting, graph).points.tolist()
+    setting = replace(setting, options=replace(setting.options, points=tuple(points)))
+    members = []
+    with _feature_folder(store) as folder:
+        records, states = train_precomputed(
+            graph,
+            folds,
+            setting,
+            store=folder,
+            max_memory=options.max_memory,
+            threads=options.threads,
+            stop=lambda: begun and stop(),
+            progress=note,
+        )
+        for fold, record, state in zip(folds, records, states, strict=True):
+            member = Member(OUT_OF_CORE_MODEL, setting.options, options.seed + fold.index, state, None, record, NONE)
+            if member.sound:
+                held = predict_precomputed(
+                    state, setting, store=folder, nodes=fold.validation, max_memory=options.max_memory
+                )
+                member = replace(member, held=held)
+            members.append(member)
+    return [members]
 
 
-def _held(
-    population: Population, graph: Graph, splits: Sequence[Split], records: Sequence[Record], device: str
-) -> list[NDArray[np.float32]]:
-    """What sound members say of their validation nodes; nothing for the others, which may be many when time is up."""
-    sound = [p for p, record in enumerate(records) if record.outcome.status == "done"]
-    held = [NONE] * len(records)
-    for p, shares in zip(sound, each_probability(population, graph, device, members=sound), strict=True):
-        held[p] = shares[splits[p].validation]
-    return held
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """A weighted average of members, as plain data; the networks are built for the graph to predict.
+
+    Attributes:
+        members: in the order of the settings they belong to.
+        weights: shape ``(M,)``; they sum to 1.
+        class_names: the classes.
+        temperature: calibrates the averaged probabilities.
+    """
+
+    members: Sequence[Member]
+    weights: Sequence[float]
+    class_names: tuple[str, ...]
+    temperature: float
+
+    def probabilities(
+        self, graph: Graph, *, device: str = "cpu", store: FeatureFolder = None, max_memory: int | None = None
+    ) -> NDArray[np.float64]:
+        """Mean probability of each class for every node, shape ``(n, C)``.
+
+        Args:
+            graph: a graph with the features of the training graph.
+            device: where to compute.
+            store: for out-of-core members, the folder with the propagated features of this graph, made if needed. A
+                folder that belongs to another graph is not touched; a temporary one is used instead.
+            max_memory: bytes for propagation, for out-of-core members.
+        """
+        unlabelled = graph.relabelled(np.full(graph.nodes, -1, dtype=np.int64), self.class_names)
+        total = np.zeros((graph.nodes, len(self.class_names)))
+        groups: dict[str, list[int]] = {}
+        for i, member in enumerate(self.members):
+            groups.setdefault(repr((member.model, member.options)), []).append(i)
+        for places in groups.values():
+            members = [self.members[i] for i in places]
+            if members[0].model == OUT_OF_CORE_MODEL:
+                rows = _each_out_of_core(members, unlabelled, store=store, max_memory=max_memory)
+            else:
+                rows = _each_probability(_rebuild(members, unlabelled), unlabelled, device, range(len(members)))
+            for i, shares in zip(places, rows, strict=True):
+                total += self.weights[i] * shares
+        return sharpened(total, self.temperature)
 
 
-def _elsewhere(model: str) -> str:
-    """How to get a model that can leave its graph."""
-    return "fit another model" if find_model(model).bound else "fit with transferable=True to predict elsewhere"
-
-
-def together(members: Sequence[Member], graph: Graph) -> Population:
+def _rebuild(members: Sequence[Member], graph: Graph) -> Population:
     """A population of members of one shape, built for a graph: that of their training or another."""
     first = members[0]
     if first.bound is not None and first.bound != graph.structure:
+        advice = "fit another model" if find_model(first.model).bound else "fit with transferable=True"
         raise ValueError(
-            f"this model ({first.model}) has weights for each node of the graph it was trained on, and {graph.name!r} "
-            f"is another one or has its nodes in another order; {_elsewhere(first.model)}"
+            f"this model ({first.model}) is transductive: it has weights for each node of its training graph, and "
+            f"{graph.name!r} is another graph or has its nodes in another order; {advice} to predict on other graphs"
         )
     population = build(first.model, graph, first.options, seeds=[member.seed for member in members])
-    population.put(
-        {
-            name: torch.cat([member.state[name] for member in members], dim=axis)
-            for name, axis in population.axes.items()
-        }
-    )
+    axes = population.axes.items()
+    population.put({name: torch.cat([member.state[name] for member in members], dim=axis) for name, axis in axes})
     return population
 
 
-def each_probability(
-    population: Population, graph: Graph, device: str = "cpu", *, members: Sequence[int] | None = None
+def _alone(population: Population, member: int) -> Population:
+    return population.take(torch.tensor([member], device=next(population.parameters()).device))
+
+
+def _state(population: Population, member: int) -> dict[str, Tensor]:
+    return {name: parameter.detach().cpu() for name, parameter in _alone(population, member).named_parameters()}
+
+
+def _each_probability(
+    population: Population, graph: Graph, device: str, members: Sequence[int]
 ) -> Iterator[NDArray[np.float32]]:
-    """Probabilities of every class for every node, ``(n, C)``, member by member; those of all if none are named."""
-    wanted = range(len(population.seeds)) if members is None else members
-    if not wanted:
+    """Probabilities of every class for every node, ``(n, C)``, one member after another."""
+    if not members:
         return
     population.to(device)
     inputs = population.prepare(graph, device)
     with torch.no_grad():
-        for member in wanted:
-            alone = population.take(torch.tensor([member], device=next(population.parameters()).device))
-            logits: Tensor = alone(inputs)
+        for member in members:
+            logits: Tensor = _alone(population, member)(inputs)
             yield torch.softmax(logits[:, 0], dim=1).cpu().numpy()
+
+
+def _each_out_of_core(
+    members: Sequence[Member], graph: Graph, *, store: FeatureFolder, max_memory: int | None
+) -> Iterator[NDArray[np.float32]]:
+    """The same for out-of-core members of one shape; a store of another graph is not touched."""
+    setting = Setting("kept", members[0].options, Config())
+    large, degree = as_large(graph), make_filter(setting, graph).degree
+    usable = store is not None and is_free_for(Path(store), large, degree=degree)
+    with _feature_folder(store if usable else None, beside=store) as folder:
+        features = precompute(large, folder, degree=degree, max_memory=max_memory)
+        for member in members:
+            yield predict_precomputed(member.state, setting, store=features, max_memory=max_memory)
+
+
+@contextmanager
+def _feature_folder(store: FeatureFolder, *, beside: FeatureFolder = None) -> Iterator[Path]:
+    """The store, or a temporary folder, on the same disk as ``beside`` if that is writable."""
+    if store is not None:
+        yield Path(store)
+        return
+    disk = None if beside is None else Path(beside).absolute().parent
+    disk = disk if disk is not None and os.access(disk, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="newtonnet-blocks-", dir=disk) as name:
+        yield Path(name) / "blocks"

@@ -1,4 +1,4 @@
-"""A classifier as one file: parameters by safetensors, everything else as JSON in its header; no pickle."""
+"""A classifier as one file: weights as safetensors, everything else as JSON in the header; no pickle."""
 
 import hashlib
 import json
@@ -17,12 +17,12 @@ from torch import Tensor
 
 from newtonnet.files import whole_file
 from newtonnet.nn import find_model
-from newtonnet.out_of_core.outcome import MODEL as FILTER_FIRST
+from newtonnet.out_of_core.outcome import MODEL as OUT_OF_CORE_MODEL
 from newtonnet.training import Record
 
-from .ensemble import Ensemble
+from .inputs import OUT_OF_CORE
 from .learned import curves, learned_filter
-from .members import NONE, Member
+from .members import NONE, Ensemble, Member
 
 FORMAT = 1
 """Version of the file; raised when an older program could not read a newer file."""
@@ -30,10 +30,13 @@ FORMAT = 1
 HEADER = "newtonnet"
 PLAIN = ("settings_", "filter_weight_", "tried_", "complete_", "validation_score_", "homophily_", "n_features_in_")
 """Learned attributes that are plain data."""
+STORED_NAMES = {"time_limit": "time_budget"}
+STORED_VALUES = {OUT_OF_CORE: "precomputed"}
+"""Names of parameters and regimes as files of format 1 have them; files with the present names are read too."""
 
 
 def save(classifier: Any, path: str | PathLike[str]) -> None:
-    """Write a fitted classifier, whole or not at all."""
+    """Write a fitted classifier to a file, atomically."""
     ensemble: Ensemble = classifier.ensemble_
     tensors = {
         f"{place}.{name}": tensor.contiguous()
@@ -44,14 +47,13 @@ def save(classifier: Any, path: str | PathLike[str]) -> None:
     parameters = classifier.get_params()
     seed = parameters["random_state"]
     parameters["random_state"] = int(seed) if isinstance(seed, Integral) else None
+    parameters["settings"] = None if parameters["settings"] is None else dict(parameters["settings"])
+    parameters["store"] = None if parameters["store"] is None else str(parameters["store"])
+    parameters["device"] = str(parameters["device"])
+    parameters["regime"] = STORED_VALUES.get(parameters["regime"], parameters["regime"])
     described = {
         "format": FORMAT,
-        "parameters": {
-            **parameters,
-            "settings": _mapping(parameters["settings"]),
-            "store": _text(parameters["store"]),
-            "device": str(parameters["device"]),
-        },
+        "parameters": {STORED_NAMES.get(name, name): value for name, value in parameters.items()},
         "classes": {"values": classifier.classes_.tolist(), "type": classifier.classes_.dtype.str},
         "class_names": list(ensemble.class_names),
         "temperature": ensemble.temperature,
@@ -76,7 +78,7 @@ def save(classifier: Any, path: str | PathLike[str]) -> None:
 
 
 def load(kind: type[Any], path: str | PathLike[str]) -> Any:
-    """Read a classifier of this class; a file that does not fit is refused."""
+    """Read a classifier of this class; an error for any other file."""
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path} is not a file; give the model file that save() wrote")
@@ -85,9 +87,9 @@ def load(kind: type[Any], path: str | PathLike[str]) -> Any:
             header = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except SafetensorError as reason:
-        raise ValueError(f"{path} is no whole model file: of another kind, or cut short ({reason})") from reason
+        raise ValueError(f"{path} is not a complete model file: another format, or truncated ({reason})") from reason
     if HEADER not in header:
-        raise ValueError(f"{path} is a safetensors file, but not one of newtonnet's models")
+        raise ValueError(f"{path} is a safetensors file, but not a newtonnet model")
     described = _described(path, header, tensors)
     try:
         return _rebuilt(kind, described, tensors)
@@ -96,7 +98,11 @@ def load(kind: type[Any], path: str | PathLike[str]) -> Any:
 
 
 def _rebuilt(kind: type[Any], described: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Any:
-    classifier = kind(**described["parameters"])
+    present = {stored: name for name, stored in STORED_NAMES.items()}
+    parameters = {present.get(name, name): value for name, value in described["parameters"].items()}
+    if parameters["regime"] in STORED_VALUES.values():
+        parameters["regime"] = OUT_OF_CORE
+    classifier = kind(**parameters)
     classes = described["classes"]
     classifier.classes_ = np.array(classes["values"], dtype=np.dtype(classes["type"]))
     rows = described["members"]
@@ -115,16 +121,18 @@ def _rebuilt(kind: type[Any], described: Mapping[str, Any], tensors: Mapping[str
 
 
 def _described(path: Path, header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> dict[str, Any]:
-    """The header's JSON, refused where it is newer than this program or does not belong to these tensors."""
+    """The header's JSON; an error if it is of a newer version or does not belong to these tensors."""
     try:
         described: dict[str, Any] = json.loads(header[HEADER])
         version = int(described["format"])
     except (ValueError, KeyError, TypeError) as reason:
-        raise ValueError(f"{path} has a header that cannot be read; save the model again") from reason
+        raise ValueError(f"the header of {path} cannot be read; save the model again") from reason
     if version > FORMAT:
-        raise ValueError(f"{path} has format {version}, this program reads up to {FORMAT}; install a newer newtonnet")
+        raise ValueError(
+            f"{path} has format {version}, but this version of newtonnet reads up to {FORMAT}; install a newer one"
+        )
     if header.get("checksum") != _checksum(header[HEADER], tensors):
-        raise ValueError(f"{path} was changed after it was saved: its checksum does not fit; save the model again")
+        raise ValueError(f"{path} was changed after it was saved: its checksum differs; save the model again")
     return described
 
 
@@ -138,7 +146,7 @@ def _checksum(text: str, tensors: Mapping[str, Tensor]) -> str:
 
 
 def _member(row: Mapping[str, Any], place: int, tensors: Mapping[str, Tensor]) -> Member:
-    kind = type(find_model("newtonnet" if row["model"] == FILTER_FIRST else row["model"]).options)
+    kind = type(find_model("newtonnet" if row["model"] == OUT_OF_CORE_MODEL else row["model"]).options)
     options = {name: tuple(value) if isinstance(value, list) else value for name, value in row["options"].items()}
     return Member(
         model=row["model"],
@@ -151,19 +159,11 @@ def _member(row: Mapping[str, Any], place: int, tensors: Mapping[str, Tensor]) -
     )
 
 
-def _text(path: str | PathLike[str] | None) -> str | None:
-    return None if path is None else str(path)
-
-
-def _mapping(settings: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    return None if settings is None else dict(settings)
-
-
 def _own_number(value: Any) -> Any:
-    """A number of numpy's as Python's own."""
+    """A numpy number as a Python number."""
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
-    raise TypeError(f"a parameter of type {type(value).__name__} cannot be saved; use numbers, texts or lists")
+    raise TypeError(f"a parameter of type {type(value).__name__} cannot be saved; use numbers, strings or lists")
 
 
 def _finite(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Cross-validation of an estimator on a graph, which scikit-learn's own cannot cut into rows."""
+"""Cross-validation of an estimator on the nodes of a graph."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -13,22 +13,22 @@ from newtonnet.datasets import Split
 from newtonnet.graphs import Graph, check_trainable
 
 from .classifier import NewtonNetClassifier
-from .folds import deal
-from .labels import read
+from .inputs import read_labels
+from .members import deal
+from .portfolio import ProgressCallback
 from .scoring import score
-from .tuning import Tell
 
 
 @dataclass(frozen=True, eq=False)
 class CrossValidation:
-    """What an estimator reached on nodes that were held out from it.
+    """Scores and predictions of an estimator on held-out nodes.
 
     Attributes:
-        scores: one for each split, shape ``(S,)``.
+        scores: score of each split, shape ``(S,)``.
         seconds: time of each fit, shape ``(S,)``.
-        estimators: the fitted estimators, one for each split.
-        test: the nodes that each split held out.
-        probabilities: theirs, shape ``(t, C)`` for each split.
+        estimators: the fitted estimator of each split.
+        test: the held-out nodes of each split.
+        probabilities: their predicted probabilities, shape ``(t, C)`` for each split.
     """
 
     scores: NDArray[np.float64]
@@ -55,22 +55,25 @@ def cross_validate(
     *,
     y: ArrayLike | None = None,
     stop: Callable[[], bool] | None = None,
-    progress: Callable[[int], Tell] | None = None,
+    progress: Callable[[int], ProgressCallback] | None = None,
 ) -> CrossValidation:
-    """Fit a clone on every split's labels and score it on the nodes held out.
+    """Fit a clone of the estimator on every split and score it on the held-out nodes.
 
-    A split's validation nodes are known to the estimator like its training nodes: it holds back labels by itself.
+    The estimator may use the validation nodes of a split like its training nodes, because it holds out labels itself.
 
     Args:
-        estimator: what to judge; it is not changed.
-        graph: whatever its ``fit`` takes.
-        splits: a number of folds with classes dealt out evenly, :class:`~newtonnet.datasets.Split` objects, or pairs of
-            training and test nodes, as numbers or masks.
+        estimator: the estimator to evaluate; it is not changed.
+        graph: anything that its ``fit`` takes.
+        splits: number of stratified folds, :class:`~newtonnet.datasets.Split` objects, or pairs of training and test
+            nodes, as numbers or masks.
         y: labels; the graph's own if not given.
-        stop: asked after every epoch; where it says True the splits that are done are returned, at least one.
-        progress: from a split's number to what is told how far its fit is.
+        stop: called after every epoch; if it returns True, the splits done so far are returned, at least one.
+        progress: from the number of a split to the progress callback of its fit.
+
+    Returns:
+        Scores and predictions.
     """
-    whole, classes = read(graph, y)
+    whole, classes = read_labels(graph, y)
     check_trainable(whole)
     if isinstance(splits, int | np.integer):
         parts = fold_pairs(whole, int(splits))
@@ -79,7 +82,7 @@ def cross_validate(
     else:
         raise TypeError(
             "splits must be a number of folds, Split objects or pairs of training and test nodes, got "
-            f"{type(splits).__name__}; give what its split(nodes, labels) makes"
+            f"{type(splits).__name__}; give the result of its split(nodes, labels)"
         )
     if not parts:
         raise ValueError("splits must be at least one, got none")
@@ -104,7 +107,7 @@ def cross_validate(
 
 
 def fold_pairs(graph: Graph, count: int, *, seed: int = 0) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Training and test nodes of folds over all labelled nodes; every one of them is tested once.
+    """Training and test nodes of stratified folds; every labelled node is tested once.
 
     >>> from newtonnet.graphs import from_edges
     >>> pairs = fold_pairs(from_edges([[], []], np.eye(6), labels=[0, 1] * 3), 3)
@@ -119,7 +122,7 @@ def fold_pairs(graph: Graph, count: int, *, seed: int = 0) -> list[tuple[NDArray
 
 
 def _pair(split: Split | tuple[ArrayLike, ArrayLike], graph: Graph) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Training and test nodes of a split, refused where they cannot be judged by."""
+    """Training and test nodes of a split; an error if the estimator cannot be scored on them."""
     given = (np.concatenate([split.train, split.validation]), split.test) if isinstance(split, Split) else split
     train, test = (_nodes(part, graph) for part in given)
     if not len(train) or not len(test):
@@ -129,7 +132,7 @@ def _pair(split: Split | tuple[ArrayLike, ArrayLike], graph: Graph) -> tuple[NDA
         raise ValueError(f"training and test nodes overlap: node {both[0]} is in both ({len(both)} such nodes)")
     unknown = test[graph.labels[test] < 0]
     if len(unknown):
-        raise ValueError(f"node {unknown[0]} is to be tested, but its label is unknown; test labelled nodes only")
+        raise ValueError(f"node {unknown[0]} is a test node, but its label is unknown; test labelled nodes only")
     return train, test
 
 

@@ -1,16 +1,12 @@
-"""Graphs: the data structure, its builders, normalised operators, the propagation kernel, spectrum and homophily."""
+"""Graphs: the data structure, builders, normalised operators, propagation, spectrum and homophily."""
 
-from .builders import from_edges, from_scipy
-from .checks import Features
-from .density import Density, energy_density, spectral_density
-from .edge_blocks import components, edge_blocks, isolated_nodes, known_edges
-from .foreign import as_graph, from_networkx, from_pyg
-from .graph import Graph, check_trainable, compact, trusted_graph
+from .builders import as_graph, code_labels, from_edges, from_networkx, from_pyg, from_scipy, named_classes
+from .edges import components, edge_blocks, isolated_nodes, known_edges
+from .graph import Features, Graph, check_trainable, compact, read_rows, trusted_graph
 from .homophily import Homophily, homophily
-from .labels import code_labels, named_classes
 from .operators import Operator, csr_tensor, normalise, normalised_operator, sparse_tensor
 from .propagate import chebyshev_moments, propagate, propagate_back
-from .spectrum import BANDS, band_projectors, spectrum
+from .spectrum import BANDS, Density, band_projectors, energy_density, spectral_density, spectrum
 
 __all__ = [
     "BANDS",
@@ -41,6 +37,7 @@ __all__ = [
     "normalised_operator",
     "propagate",
     "propagate_back",
+    "read_rows",
     "sparse_tensor",
     "spectral_density",
     "spectrum",

@@ -1,14 +1,18 @@
-"""Graphs from arrays: edge lists and scipy matrices."""
+"""Graphs from what people have: edge lists, scipy matrices, networkx graphs, PyTorch Geometric data; and labels."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from .checks import Features, check_weights
-from .graph import Graph, compact
+from .graph import Features, Graph, check_weights, compact
+
+if TYPE_CHECKING:  # slow to import, and already imported by a caller who passes their objects
+    import networkx as nx
+    from torch_geometric.data import Data
 
 
 def from_edges(
@@ -24,17 +28,17 @@ def from_edges(
 ) -> Graph:
     """A graph from pairs of node numbers, in any order and in one or both directions.
 
-    A pair's weight is the largest that is given for it in either direction; self-loops and weights of 0 are dropped.
+    The weight of a pair is the largest given for it in either direction; self-loops and weights of 0 are dropped.
 
     Args:
         edges: node numbers, shape ``(2, E)``.
-        features: shape ``(n, F)``, dense or sparse; kept sparse where that is much smaller.
+        features: shape ``(n, F)``, dense or sparse; stored as CSR if that is much smaller.
         labels: classes ``0 .. C-1``, -1 for unknown, shape ``(n,)``; all unknown if not given.
         weights: one weight above 0 for each edge, shape ``(E,)``; all 1 if not given.
         class_names: one name for each class; their numbers if not given.
         node_names: one name for each node.
-        name: the graph's name.
-        directed: keep the edges as they are stored, source to target.
+        name: name of the graph.
+        directed: keep the edges directed, from source to target.
 
     >>> from_edges([[0, 1, 1], [1, 0, 2]], [[1.0], [2.0], [4.0]], labels=[0, 1, -1])
     Graph('graph', nodes=3, edges=2, features=1, classes=2, labelled=2)
@@ -49,7 +53,7 @@ def from_edges(
     outside = np.flatnonzero(((ends < 0) | (ends >= n)).any(axis=0))
     if len(outside):
         pair = ends[:, outside[0]].tolist()
-        raise ValueError(f"edge {outside[0]} joins nodes {pair}, but the nodes are 0..{n - 1}")
+        raise ValueError(f"edge {outside[0]} joins nodes {pair}, but nodes are numbered 0..{n - 1}")
     y = _labels(labels, n)
     if class_names is None and y.max(initial=-1) >= max(n, 2):
         raise ValueError(f"labels must number the classes 0..C-1, but one is {y.max()} among {n} nodes; renumber them")
@@ -75,7 +79,7 @@ def from_scipy(
     name: str = "graph",
     directed: bool = False,
 ) -> Graph:
-    """A graph from a sparse adjacency matrix whose entries are the edge weights; see :func:`from_edges`.
+    """A graph from a sparse adjacency matrix of edge weights; see :func:`from_edges` for the arguments.
 
     >>> from_scipy(sp.csr_array([[0, 2], [0, 0]]), [[1.0], [2.0]], labels=[0, 1]).adjacency.toarray()
     array([[0., 2.],
@@ -99,15 +103,234 @@ def from_scipy(
     )
 
 
+def as_graph(data: Any) -> Graph:
+    """A graph from any supported object.
+
+    Args:
+        data: a :class:`Graph` (returned as it is), PyTorch Geometric ``Data``, a networkx graph, or a pair of a scipy
+            adjacency matrix and features.
+
+    >>> as_graph((sp.csr_array([[0, 1], [1, 0]]), [[1.0], [2.0]])).edges
+    1
+    """
+    if isinstance(data, Graph):
+        return data
+    if isinstance(data, tuple) and len(data) == 2 and sp.issparse(data[0]):
+        return from_scipy(*data)
+    kinds = {kind.__module__.split(".")[0] for kind in type(data).__mro__}
+    if "networkx" in kinds:
+        return from_networkx(data)
+    if "torch_geometric" in kinds and hasattr(data, "edge_index"):
+        return from_pyg(data)
+    got = type(data).__name__
+    if isinstance(data, tuple):
+        got = f"({', '.join(type(part).__name__ for part in data)}); convert a dense matrix with scipy.sparse.csr_array"
+    elif "pandas" in kinds:
+        got += "; use load_tables(nodes, edges) of newtonnet.tables for two frames"
+    raise TypeError(
+        "expected a newtonnet Graph, PyTorch Geometric Data, a networkx graph, or a pair (scipy adjacency, features), "
+        f"got {got}"
+    )
+
+
+def from_networkx(
+    graph: "nx.Graph",
+    *,
+    features: str = "x",
+    label: str = "y",
+    weight: str = "weight",
+    name: str = "graph",
+) -> Graph:
+    """A graph from networkx, with its order and names of nodes.
+
+    Args:
+        graph: any networkx graph; directions and parallel edges are merged.
+        features: node attribute with a number or a sequence of numbers.
+        label: node attribute with the class, a number, a string or a boolean; missing, None, NaN, blank or the number
+            -1 means unknown. Classes are numbered in sorted order.
+        weight: edge attribute with the weight; 1 if it is missing.
+        name: name of the graph.
+
+    >>> import networkx as nx
+    >>> g = nx.path_graph(3)
+    >>> nx.set_node_attributes(g, {0: [1.0], 1: [2.0], 2: [4.0]}, "x")
+    >>> nx.set_node_attributes(g, {0: "cat", 2: "dog"}, "y")
+    >>> from_networkx(g).labels
+    array([ 0, -1,  1])
+    """
+    nodes = list(graph.nodes)
+    missing = [node for node in nodes if features not in graph.nodes[node]]
+    if missing:
+        raise ValueError(
+            f"node {missing[0]!r} has no attribute {features!r}; put its features there, or name their attribute with "
+            "newtonnet.graphs.from_networkx(graph, features=...)"
+        )
+    rows = [np.atleast_1d(np.asarray(graph.nodes[node][features], dtype=np.float32)) for node in nodes]
+    widths = {row.shape for row in rows}
+    if len(widths) > 1:
+        raise ValueError(f"all nodes must have the same number of features, got shapes {sorted(widths)}")
+    labels, classes = code_labels([graph.nodes[node].get(label) for node in nodes], len(nodes))
+    position = {node: index for index, node in enumerate(nodes)}
+    triples = [(position[u], position[v], _weight(u, v, data, weight)) for u, v, data in graph.edges(data=True)]
+    u, v, w = zip(*triples, strict=True) if triples else ((), (), ())
+    return from_edges(
+        np.array([u, v], dtype=np.int64),
+        np.stack(rows) if rows else np.zeros((0, 0), dtype=np.float32),
+        labels=labels,
+        weights=np.array(w),
+        class_names=[str(value) for value in classes],
+        node_names=[str(node) for node in nodes],
+        name=name,
+    )
+
+
+def _weight(u: Any, v: Any, data: Mapping[str, Any], name: str) -> float:
+    value = data.get(name, 1.0)
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"edge {u!r} to {v!r} has the weight {value!r}; expected a number above 0") from None
+
+
+def from_pyg(data: "Data", *, name: str = "graph", directed: bool = False) -> Graph:
+    """A graph from ``x``, ``edge_index``, ``edge_weight`` (or ``edge_attr``) and ``y`` of PyTorch Geometric data.
+
+    Classes are the sorted values of ``y``; -1 and NaN mean unknown. Masks are ignored.
+
+    >>> from torch_geometric.data import Data
+    >>> from_pyg(Data(x=torch.eye(2), edge_index=torch.tensor([[0], [1]]), y=torch.tensor([0, 1]))).edges
+    1
+    """
+    if data.x is None or data.edge_index is None:
+        raise ValueError("expected data with x and edge_index; one of them is None")
+    x = data.x.detach().cpu().float()
+    labels, classes = (None, None) if data.y is None else code_labels(data.y.detach().cpu().numpy(), len(x))
+    weights = data.get("edge_weight", data.edge_attr)
+    if weights is not None:
+        weights = weights.detach().cpu().numpy()
+        if weights.ndim == 2 and weights.shape[1] == 1:
+            weights = weights[:, 0]
+        if weights.ndim > 1:
+            raise ValueError(
+                f"expected one weight for each edge, got edge_attr of shape {weights.shape}; put weights in "
+                "edge_weight, or set edge_attr to None"
+            )
+    return from_edges(
+        data.edge_index.detach().cpu().numpy(),
+        _scipy(x) if x.layout != torch.strided else x.numpy(),
+        labels=labels,
+        weights=weights,
+        class_names=None if classes is None else [str(value) for value in classes],
+        name=name,
+        directed=directed,
+    )
+
+
+def _scipy(x: torch.Tensor) -> sp.csr_array:
+    # Not with torch's CSR, which warns that it is in beta.
+    coo = x.to_sparse(layout=torch.sparse_coo).coalesce()
+    return sp.csr_array((coo.values().numpy(), tuple(coo.indices().numpy().astype(np.int32))), shape=x.shape)
+
+
+def code_labels(y: ArrayLike | Sequence[Any], nodes: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Labels as class numbers, -1 for unknown, shape ``(n,)``, and the sorted classes as they were given.
+
+    Args:
+        y: one label for each node; -1, None, NaN, blanks and masked entries mean unknown.
+        nodes: number of nodes.
+
+    >>> code_labels(["dog", None, "cat", "dog"], 4)
+    (array([ 1, -1,  0,  1]), array(['cat', 'dog'], dtype='<U3'))
+    >>> code_labels([3, -1, 7, 3], 4)
+    (array([ 0, -1,  1,  0]), array([3, 7]))
+    """
+    known, values = _known(y, nodes)
+    classes, codes = np.unique(values, return_inverse=True)
+    labels = np.full(nodes, -1, dtype=np.int64)
+    labels[known] = codes
+    return labels, classes
+
+
+def named_classes(names: Sequence[str]) -> NDArray[Any]:
+    """Classes from their names, as numbers or booleans if the names are those of sorted ones.
+
+    A class -1 remains a string, since the number means unknown.
+
+    >>> named_classes(("1", "2", "10")), named_classes(("False", "True")), named_classes(("01", "2"))
+    (array([ 1,  2, 10]), array([False,  True]), array(['01', '2'], dtype='<U2'))
+    """
+    if tuple(names) == ("False", "True"):
+        return np.array([False, True])
+    numbers = [int(name) for name in names if name.removeprefix("-").isdecimal() and len(name) < 16]
+    if -1 not in numbers and numbers == sorted(numbers) and [str(number) for number in numbers] == list(names):
+        return np.array(numbers, dtype=np.int64)
+    return np.array(names)
+
+
+def _known(y: ArrayLike | Sequence[Any], nodes: int) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+    """Which nodes have a label, shape ``(n,)``, and those labels, whole numbers as integers."""
+    given = np.asarray(y, dtype=object) if isinstance(y, list | tuple) else np.asarray(y)
+    masked = np.ma.getmaskarray(y) if isinstance(y, np.ma.MaskedArray) else np.zeros(given.shape, dtype=np.bool_)
+    if given.ndim == 2 and given.shape[1] == 1:
+        given, masked = given[:, 0], masked[:, 0]
+    if given.shape != (nodes,):
+        raise ValueError(f"expected {nodes} labels, one for each node, got shape {given.shape}")
+    if given.dtype.kind in "iub":
+        known = ~masked & (given != -1 if given.dtype.kind == "i" else True)
+        return known, given[known]
+    given = np.array([_plain(value) for value in given], dtype=object) if given.dtype.kind == "O" else given
+    known = ~masked & np.array([not _missing(value) for value in given], dtype=np.bool_)
+    found = given[known].tolist()
+    kinds = {_kind(value) for value in found}
+    if len(kinds) > 1 or not kinds <= {str, bool, float}:
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise ValueError(f"labels must be all numbers or all strings, got {names}; use one type")
+    values = np.array(found)
+    if values.dtype.kind == "f":
+        broken = values[~np.isfinite(values) | (values != np.round(values)) | (np.abs(values) > 2**53)]
+        if len(broken):
+            raise ValueError(f"labels must be classes, got the number {broken[0]}; use whole numbers or strings")
+        values = values.astype(np.int64)
+    return known, values
+
+
+def _plain(value: Any) -> Any:
+    """The number in a tensor or array of one number, None if it is masked; everything else as it is."""
+    if value is np.ma.masked:
+        return None
+    return value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
+
+
+def _kind(value: Any) -> type:
+    """String, boolean or number, whichever library it comes from."""
+    if isinstance(value, bool | np.bool_):
+        return bool
+    if isinstance(value, int | float | np.number):
+        return float
+    return str if isinstance(value, str) else type(value)
+
+
+def _missing(value: Any) -> bool:
+    """None, NaN and pandas' NA (which differ from themselves or cannot be compared), -1, and blank strings."""
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return True
+    try:
+        return bool(value != value) or (not isinstance(value, str | bool) and bool(value == -1))
+    except TypeError:
+        return True
+
+
 def _features(features: ArrayLike | sp.sparray | sp.spmatrix) -> Features:
     if isinstance(features, sp.sparray | sp.spmatrix):
-        # A copy: compact() cleans in place and Graph freezes its arrays, neither of which may happen to the caller's.
+        # A copy, because compact() cleans in place and Graph freezes its arrays.
         return compact(sp.csr_array(features, dtype=np.float32, copy=True))
     dense = features.detach().cpu().float().numpy() if isinstance(features, torch.Tensor) else features
     try:
         x = np.array(dense, dtype=np.float32)
     except (TypeError, ValueError) as reason:
-        raise ValueError(f"features must be numbers, shape (nodes, features): {reason}; encode texts first") from reason
+        raise ValueError(
+            f"features must be numbers, shape (nodes, features): {reason}; encode strings first"
+        ) from reason
     if x.ndim != 2:
         raise ValueError(f"features must have shape (nodes, features), got {x.shape}")
     return compact(x)
@@ -146,7 +369,7 @@ def _adjacency(ends: NDArray[np.integer], weights: ArrayLike | None, n: int, *, 
 def _largest(
     source: NDArray[np.integer], target: NDArray[np.integer], weights: NDArray[np.float32], n: int
 ) -> sp.csr_array:
-    """Duplicates merged by their largest weight: one sort of the pairs as numbers, then a maximum over each run."""
+    """The largest weight of each pair: one sort of the pairs as numbers, then a maximum over equal ones."""
     pairs = source.astype(np.int64) * n + target
     order = np.argsort(pairs, kind="stable")
     pairs = pairs[order]

@@ -1,24 +1,25 @@
-"""How much neighbours agree: four measures of homophily, all over edges whose two ends have a label."""
+"""Homophily: how often edges join equal labels, by four measures over edges whose two ends are labelled."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .edge_blocks import edge_blocks
+from .edges import edge_blocks
 from .graph import Graph
 
 
 @dataclass(frozen=True)
 class Homophily:
-    r"""Four ratios of one labelled graph, and what chance gives; NaN where no edge joins two labelled nodes.
+    r"""Four measures of a labelled graph, and the chance level; NaN if no edge joins two labelled nodes.
 
     Attributes:
         edge: share of edges that join equal labels.
-        node: the same, averaged over nodes.
-        class_insensitive: beyond each class's share of the nodes.
-        adjusted: 0 is chance, 1 is all.
-        chance: the share of equal labels that these class degrees give by chance, :math:`\sum_k (D_k / 2E)^2`.
+        node: the same share over the edges of a node, averaged over nodes.
+        class_insensitive: excess of each class's share over its share of the nodes.
+        adjusted: edge homophily rescaled so that chance is 0 and all edges is 1.
+        chance: share of edges that join equal labels by chance, given the class degrees,
+            :math:`\sum_k (D_k / 2E)^2`.
     """
 
     edge: float
@@ -29,7 +30,7 @@ class Homophily:
 
 
 def homophily(graph: Graph, labels: NDArray[np.int64] | None = None) -> Homophily:
-    r"""All four measures at once, and the chance level of the last.
+    r"""All four measures, and the chance level of the last.
 
     With :math:`h` the share of edges that join equal labels, :math:`h_v` the same over the edges of node :math:`v`,
     :math:`h_k` over those of class :math:`k`, :math:`n_k` its share of the labelled nodes and :math:`D_k` its degree:
@@ -40,8 +41,8 @@ def homophily(graph: Graph, labels: NDArray[np.int64] | None = None) -> Homophil
         h_{adj} = \frac{h - \sum_k (D_k/2E)^2}{1 - \sum_k (D_k/2E)^2}
 
     Args:
-        graph: the graph; weights do not count, edges do.
-        labels: other labels than the graph's own, shape ``(n,)``, -1 for unknown.
+        graph: the graph; edge weights are ignored.
+        labels: labels to use instead of the graph's own, shape ``(n,)``, -1 for unknown.
 
     >>> from newtonnet.graphs import from_edges
     >>> homophily(from_edges([[0, 1, 2], [1, 2, 3]], np.eye(4), labels=[0, 0, 1, 1])).edge

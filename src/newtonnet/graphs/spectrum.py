@@ -1,16 +1,21 @@
-"""The exact spectrum of a small graph, and the projectors onto its low, middle and high frequencies."""
+"""The spectrum of a graph: exact for a small one, as a density for any size, and the energy of signals over it."""
+
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from .graph import Graph
 from .operators import normalised_operator
+from .propagate import chebyshev_moments
 
 BANDS = (2 / 3, 4 / 3)
-"""Low, middle and high frequencies are the thirds of [0, 2]: below 2/3, below 4/3, and the rest."""
+"""Edges between low, middle and high frequencies, the thirds of [0, 2]."""
 
 LARGEST = 6000
+"""Maximum number of nodes for an exact spectrum."""
 
 
 def spectrum(graph: Graph, *, self_loops: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -18,19 +23,21 @@ def spectrum(graph: Graph, *, self_loops: bool = False) -> tuple[NDArray[np.floa
 
     Args:
         graph: an undirected graph of at most 6000 nodes (the cost is cubic).
-        self_loops: of the Laplacian with self-loops.
+        self_loops: use the Laplacian with self-loops.
 
     Returns:
-        Frequencies :math:`\lambda_1 \le \dots \le \lambda_n`, shape ``(n,)``, and their vectors as columns, ``(n, n)``.
+        Frequencies :math:`\lambda_1 \le \dots \le \lambda_n`, shape ``(n,)``, and eigenvectors as columns, ``(n, n)``.
     """
     if graph.directed:
         raise ValueError("a directed graph has no orthogonal spectrum; symmetrise it first")
     if graph.nodes > LARGEST:
-        raise ValueError(f"an exact spectrum is for graphs of at most {LARGEST} nodes, this one has {graph.nodes}")
+        raise ValueError(
+            f"an exact spectrum is for graphs of at most {LARGEST} nodes, got {graph.nodes}; use spectral_density"
+        )
     operator = normalised_operator(graph, self_loops=self_loops, dtype=torch.float64).matrix
     laplacian = np.eye(graph.nodes) - operator.to_dense().numpy()
     frequencies, vectors = np.linalg.eigh(laplacian)
-    # Rounding may leave the ends of the spectrum a hair outside [0, 2].
+    # Rounding may put the ends of the spectrum slightly outside [0, 2].
     return frequencies.clip(0, 2), vectors
 
 
@@ -40,7 +47,115 @@ def band_projectors(graph: Graph, *, self_loops: bool = False) -> tuple[NDArray[
     A filter with one amplitude per band is :math:`g(L) = g_{low} P_{low} + g_{mid} P_{mid} + g_{high} P_{high}`.
     """
     frequencies, vectors = spectrum(graph, self_loops=self_loops)
-    # Rounding must not split an eigenspace that lies on a band's edge (the cube's frequencies are 0, 2/3, 4/3, 2).
+    # Rounding must not split an eigenspace on the edge of a band (the cube's frequencies are 0, 2/3, 4/3, 2).
     band = np.searchsorted(BANDS, frequencies + 1e-9, side="right")
     low, high = (vectors[:, band == b] @ vectors[:, band == b].T for b in (0, 2))
     return low, np.eye(graph.nodes) - low - high, high
+
+
+@dataclass(frozen=True, eq=False)
+class Density:
+    """Distribution of the frequencies of a graph, or of the energy of a signal, over [0, 2].
+
+    Attributes:
+        frequencies: an equispaced grid, shape ``(m,)``.
+        density: share per unit of frequency, shape ``(m,)``.
+        cumulative: share up to each point of the grid, from 0 to 1, shape ``(m,)``.
+    """
+
+    frequencies: NDArray[np.float64]
+    density: NDArray[np.float64]
+    cumulative: NDArray[np.float64]
+
+
+def spectral_density(
+    graph: Graph,
+    *,
+    moments: int = 80,
+    probes: int = 16,
+    resolution: int = 401,
+    self_loops: bool = False,
+    seed: int = 0,
+) -> Density:
+    r"""Kernel polynomial estimate of the Laplacian's density from random probes.
+
+    .. math::
+        \mu_k = \frac1{n} \mathbb E\, z^\top T_k(L - I) z, \qquad
+        \rho(\lambda) \propto \frac{1}{\sqrt{1 - x^2}} \Big(\mu_0 + 2 \sum_k J_k \mu_k T_k(x)\Big), \; x = \lambda - 1
+
+    with random signs :math:`z` and Jackson's factors :math:`J_k`, which keep the estimate non-negative.
+
+    Args:
+        graph: an undirected graph; the cost is ``moments`` sparse products with ``probes`` columns.
+        moments: resolution of the estimate; peaks are about 6 / moments wide.
+        probes: number of random vectors; the error falls as 1 / sqrt(n probes).
+        resolution: number of grid points.
+        self_loops: use the Laplacian with self-loops.
+        seed: random seed of the probes.
+
+    References:
+        Weiße, Wellein, Alvermann, Fehske, The kernel polynomial method, 2006, Eq. (25), (71) and (80).
+    """
+    signs = np.random.default_rng(seed).integers(0, 2, size=(graph.nodes, probes)) * 2.0 - 1.0
+    measured = _moments(graph, signs, moments, self_loops=self_loops)
+    return _density(measured.mean(dim=1).numpy(), graph.nodes, resolution)
+
+
+def energy_density(
+    graph: Graph,
+    signals: NDArray[np.floating],
+    *,
+    moments: int = 80,
+    resolution: int = 401,
+    self_loops: bool = False,
+) -> Density:
+    r"""Distribution of the energy of signals over the frequencies, by the same method.
+
+    .. math:: \mu_k = \sum_p x_p^\top T_k(L - I)\, x_p \Big/ \sum_p x_p^\top x_p
+
+    Args:
+        graph: an undirected graph.
+        signals: shape ``(n, d)``, not all 0; the energies of the columns are added.
+        moments: resolution of the estimate.
+        resolution: number of grid points.
+        self_loops: use the Laplacian with self-loops.
+
+    >>> from newtonnet.graphs import from_edges
+    >>> pair = from_edges([[0], [1]], np.eye(2))
+    >>> [round(float(energy_density(pair, np.array([[1.0], [sign]])).cumulative[200]), 3) for sign in (1, -1)]
+    [1.0, 0.0]
+    """
+    if signals.ndim != 2 or len(signals) != graph.nodes:
+        raise ValueError(f"signals must have shape ({graph.nodes}, d), got {signals.shape}")
+    measured = _moments(graph, signals, moments, self_loops=self_loops).sum(dim=1).numpy()
+    if not measured[0] > 0:
+        raise ValueError("signals must not be 0 everywhere")
+    return _density(measured, float(measured[0]), resolution)
+
+
+def _moments(graph: Graph, signals: NDArray[np.floating], count: int, *, self_loops: bool) -> Tensor:
+    """Chebyshev moments of each column, shape ``(count + 1, d)``."""
+    if graph.directed:
+        raise ValueError("a directed graph has no real spectrum; symmetrise it first")
+    operator = normalised_operator(graph, self_loops=self_loops)
+    columns = torch.tensor(signals[:, :, None], dtype=torch.float32)
+    return chebyshev_moments(operator, columns, count).double()
+
+
+def _density(measured: NDArray[np.float64], total: float, resolution: int) -> Density:
+    """The density with these moments, shape ``(K+1,)``, in units of ``total``; Jackson's kernel smooths it."""
+    moments = len(measured) - 1
+    k = np.arange(moments + 1)
+    step = np.pi / (moments + 2)
+    jackson = ((moments + 2 - k) * np.cos(k * step) + np.sin(k * step) / np.tan(step)) / (moments + 2)
+    weights = (2 - (k == 0)) * jackson * measured / total
+    # As a function of the angle, frequency = 1 - cos(angle), the density is a cosine series without singular ends.
+    cells = 8 * (moments + 1)
+    centres = (np.arange(cells) + 0.5) * np.pi / cells
+    mass = np.maximum(np.cos(np.outer(np.pi - centres, k)) @ weights, 0)
+    shares = np.concatenate([[0.0], np.cumsum(mass)]) / mass.sum()
+    grid = np.linspace(0, 2, resolution)
+    edges = np.concatenate([[0.0], (grid[1:] + grid[:-1]) / 2, [2.0]])
+    known = 1 - np.cos(np.arange(cells + 1) * np.pi / cells)
+    density = np.diff(np.interp(edges, known, shares)) / np.diff(edges)
+    return Density(grid, density, np.interp(grid, known, shares))

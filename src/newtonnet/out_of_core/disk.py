@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from newtonnet.graphs.mapped_arrays import read_rows
+from newtonnet.graphs import read_rows
 
 CHUNK = 1 << 22
 """Bytes that are read, written or hashed at once."""

@@ -10,12 +10,19 @@ import pyarrow as pa
 import scipy.sparse as sp
 
 from newtonnet.graphs import Graph, compact, trusted_graph
-from newtonnet.tables.columns import Columns
-from newtonnet.tables.edge_pieces import edge_pieces
-from newtonnet.tables.edge_table import EdgeRows
-from newtonnet.tables.encoding import Encoding
-from newtonnet.tables.node_table import NodeTable, read_nodes
-from newtonnet.tables.tables import Reading, reading_of
+from newtonnet.tables import (
+    DEFAULTS,
+    Columns,
+    EdgeRows,
+    Encoding,
+    NodeTable,
+    Reading,
+    TableOptions,
+    edge_pieces,
+    find_columns,
+    read_nodes,
+    reading_of,
+)
 
 from .adjacency import ENTRIES, Adjacency, write_adjacency
 from .counting_sort import Piece
@@ -29,19 +36,16 @@ MOST = np.iinfo(np.int32).max - 1
 def read_mapped(
     nodes: str | PathLike[str],
     edges: str | PathLike[str],
+    options: TableOptions = DEFAULTS,
     *,
     folder: str | Path,
-    columns: Columns,
-    ignore: Sequence[str] = (),
-    categorical: Sequence[str] = (),
-    standardise: bool = True,
-    text_encoding: str = "utf-8",
     name: str | None = None,
+    columns: Columns | None = None,
     encoding: Encoding | None = None,
     class_names: Sequence[str] | None = None,
     max_memory: int | None = None,
 ) -> Reading:
-    """The graph that :func:`newtonnet.datasets.read_tables` gives, with its adjacency in files.
+    """The graph that :func:`newtonnet.tables.read_tables` gives, with its adjacency in files.
 
     The nodes are read whole; the edges are read in pieces and sorted on disk, with 20 bytes for each node and 40 for
     each entry that is sorted at once. The graph is good as long as the folder is there.
@@ -49,31 +53,22 @@ def read_mapped(
     Args:
         nodes: a file with one row for each node.
         edges: a file with one row for each edge.
+        options: how to read them; edges that keep their direction are not supported.
         folder: a new or empty one for the adjacency; nothing stays of it where reading fails.
-        columns: which columns hold ids, classes and weights.
-        ignore: columns of the nodes that are no features.
-        categorical: columns of numbers that are codes of categories.
-        standardise: give numbers mean 0 and deviation 1.
-        text_encoding: of CSV files.
         name: the graph's name; the nodes file's if not given.
+        columns: exactly these columns hold ids, classes and weights; found with the options if not given.
         encoding: how columns become features; learned from these nodes if not given.
         class_names: the classes in order; those of the label column, sorted, if not given.
         max_memory: bytes, of which sorting takes half; it sorts as much as :func:`write_adjacency` if not given.
     """
-    read = read_nodes(
-        nodes,
-        columns=columns,
-        ignore=ignore,
-        categorical=categorical,
-        standardise=standardise,
-        text_encoding=text_encoding,
-        encoding=encoding,
-        class_names=class_names,
-    )
+    if options.directed:
+        raise ValueError("edges on disk cannot be directed; read them in memory, or without directed=True")
+    columns = columns or find_columns(nodes, edges, options)
+    read = read_nodes(nodes, columns, options, encoding=encoding, class_names=class_names)
     _give_back()
     count = len(read.ids)
     tally: Counter[str] = Counter()
-    pieces = edge_pieces(edges, read.ids, columns=columns, text_encoding=text_encoding, tally=tally)
+    pieces = edge_pieces(edges, read.ids, columns=columns, text_encoding=options.text_encoding, tally=tally)
     entries = ENTRIES if max_memory is None else entries_at_once(max_memory, count)
     adjacency = write_adjacency(folder, _sortable(pieces), nodes=count, entries=entries)
     _give_back()

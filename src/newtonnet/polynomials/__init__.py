@@ -1,4 +1,4 @@
-"""Polynomials on the spectrum [0, 2]: points, interpolation, bases and filters; knows nothing of graphs."""
+"""Polynomials on the spectrum [0, 2]: points, interpolation, bases and filters, independent of any graph."""
 
 from .bases import bernstein, chebyshev, jacobi, monomial, newton, to_chebyshev, values_to_chebyshev
 from .families import (

@@ -1,4 +1,4 @@
-"""Polynomial bases as matrices of values, and the change from any of them to the Chebyshev basis."""
+"""Polynomial bases as matrices of values, and conversion to the Chebyshev basis."""
 
 import math
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from .interpolation import lagrange_matrix
 from .points import chebyshev_points, check_degree
 
 Basis = Callable[[Tensor], Tensor]
-"""A basis on the spectrum: frequencies ``(m,)`` to values ``(m, K+1)``."""
+"""A basis on the spectrum: from frequencies ``(m,)`` to values ``(m, K+1)``."""
 
 
 def monomial(x: Tensor, degree: int) -> Tensor:
@@ -61,9 +61,9 @@ def jacobi(x: Tensor, degree: int, a: float, b: float, *, released: bool = False
         x: arguments in [-1, 1], shape ``(m,)``.
         degree: the highest :math:`k`.
         a: exponent of :math:`1 - x` in the weight.
-        b: exponent of :math:`1 + x` in the weight; ``a + b = -2, -3, ...`` has no recurrence and is refused.
-        released: the recurrence of JacobiConv's released code, whose middle term has the wrong sign for k >= 2; the
-            same span, but not Jacobi polynomials unless a² = b².
+        b: exponent of :math:`1 + x` in the weight; ``a + b = -2, -3, ...`` has no recurrence and raises an error.
+        released: use the recurrence of JacobiConv's released code, whose middle term has the wrong sign for k >= 2. It
+            has the same span, but does not give Jacobi polynomials unless a² = b².
 
     >>> jacobi(torch.tensor([1.0]), 3, a=0.5, b=1.5)
     tensor([[1.0000, 1.5000, 1.8750, 2.1875]])
@@ -79,24 +79,24 @@ def jacobi(x: Tensor, degree: int, a: float, b: float, *, released: bool = False
 
     def step(k: int) -> tuple[float, float, float]:
         d = 2 * k * (k + s) * (2 * k + s - 2)
-        slope = (2 * k + s - 1) * (2 * k + s) * (2 * k + s - 2) / d
+        factor = (2 * k + s - 1) * (2 * k + s) * (2 * k + s - 2) / d
         shift = (2 * k + s - 1) * (a * a - b * b) / d
-        return slope, -shift if released else shift, 2 * (k + a - 1) * (k + b - 1) * (2 * k + s) / d
+        return factor, -shift if released else shift, 2 * (k + a - 1) * (k + b - 1) * (2 * k + s) / d
 
     return _three_terms(x, degree, first=(a - b) / 2 + (s + 2) / 2 * x, step=step)
 
 
 def _three_terms(x: Tensor, degree: int, *, first: Tensor, step: Callable[[int], tuple[float, float, float]]) -> Tensor:
-    """Columns by P_k = (slope x + shift) P_{k-1} - back P_{k-2}."""
+    """Columns by P_k = (factor x + shift) P_{k-1} - back P_{k-2}."""
     columns = [torch.ones_like(x), first]
     for k in range(2, degree + 1):
-        slope, shift, back = step(k)
-        columns.append((slope * x + shift) * columns[-1] - back * columns[-2])
+        factor, shift, back = step(k)
+        columns.append((factor * x + shift) * columns[-1] - back * columns[-2])
     return torch.stack(columns[: degree + 1], dim=1)
 
 
 def to_chebyshev(basis: Basis, degree: int) -> Tensor:
-    r"""The matrix that turns coefficients in any basis of degree K into Chebyshev coefficients.
+    r"""The matrix from coefficients in a basis of degree K to Chebyshev coefficients.
 
     With :math:`x_i = \cos\frac{(i + \frac12)\pi}{K+1}` the discrete orthogonality of the :math:`T_k` gives, for
     :math:`g(\lambda) = \sum_k c_k T_k(\lambda - 1)`,
@@ -104,7 +104,7 @@ def to_chebyshev(basis: Basis, degree: int) -> Tensor:
     .. math:: c_k = \frac{2 - [k = 0]}{K + 1} \sum_i g(1 + x_i)\, T_k(x_i)
 
     Args:
-        basis: frequencies in [0, 2] to values ``(m, K+1)``, evaluated once in float64.
+        basis: from frequencies in [0, 2] to values ``(m, K+1)``; evaluated once, in float64.
         degree: :math:`K`.
 
     Returns:
@@ -125,7 +125,7 @@ def to_chebyshev(basis: Basis, degree: int) -> Tensor:
 def values_to_chebyshev(points: Tensor) -> Tensor:
     r"""The matrix from values at the points to Chebyshev coefficients of their interpolant, ``(K+1, K+1)``.
 
-    The interpolant is unique, so this is Newton's interpolation (Lemma 4.2) in another basis.
+    The interpolant is unique, so this is Newton interpolation (Lemma 4.2) in another basis.
 
     >>> values_to_chebyshev(torch.tensor([0.0, 1.0, 2.0])).round(decimals=4) + 0.0
     tensor([[ 0.2500,  0.5000,  0.2500],

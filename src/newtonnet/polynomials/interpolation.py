@@ -1,4 +1,4 @@
-"""Newton interpolation: divided differences, the nested form, and Lagrange's form as a matrix."""
+"""Newton interpolation: divided differences, the nested form, and the Lagrange form as a matrix."""
 
 import torch
 from torch import Tensor
@@ -34,7 +34,7 @@ def divided_differences(points: Tensor, values: Tensor) -> Tensor:
 
 
 def newton_polynomial(points: Tensor, coefficients: Tensor, at: Tensor) -> Tensor:
-    r"""Newton's form by nested multiplication.
+    r"""The Newton form of a polynomial, evaluated by nested multiplication.
 
     .. math:: g(\lambda) = \sum_{k=0}^{K} a_k \prod_{i<k} (\lambda - q_i)
 
@@ -56,12 +56,12 @@ def newton_polynomial(points: Tensor, coefficients: Tensor, at: Tensor) -> Tenso
 
 
 def lagrange_matrix(points: Tensor, at: Tensor) -> Tensor:
-    r"""The interpolant's values elsewhere as a linear map of its values at the points.
+    r"""The linear map from values at the points to values of the interpolant at other frequencies.
 
     .. math:: \ell_j(\lambda) = \prod_{m \ne j} \frac{\lambda - q_m}{q_j - q_m}
 
-    Every entry is one product of ratios, so it is exact to a few roundings however large it is. Going through
-    divided differences instead would lose digits to cancellation as the degree grows.
+    Every entry is one product of ratios and exact to a few roundings. Divided differences would lose digits to
+    cancellation as the degree grows.
 
     Args:
         points: distinct points, shape ``(K+1,)``.
@@ -83,7 +83,7 @@ def lagrange_matrix(points: Tensor, at: Tensor) -> Tensor:
 
 
 def lebesgue_constant(points: Tensor, resolution: int = 4001) -> float:
-    r"""How much interpolation through these points can amplify an error of the values.
+    r"""The largest factor by which interpolation through these points amplifies an error of the values.
 
     .. math:: \Lambda = \max_{\lambda \in [0, 2]} \sum_j |\ell_j(\lambda)|
 

@@ -1,4 +1,4 @@
-"""Interpolation points in the spectrum [0, 2]: where they lie, in which order, how well conditioned."""
+"""Interpolation points in the spectrum [0, 2]: their positions, their order and their conditioning."""
 
 import math
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ SPECTRUM = (0.0, 2.0)
 
 
 def equispaced(degree: int) -> Tensor:
-    r"""Points of equal distance, the paper's choice.
+    r"""Equispaced points, as in the paper.
 
     .. math:: q_i = 2i / K, \qquad i = 0, \dots, K
 
@@ -28,7 +28,7 @@ def equispaced(degree: int) -> Tensor:
 
 
 def chebyshev_points(degree: int) -> Tensor:
-    r"""Roots of the Chebyshev polynomial :math:`T_{K+1}` moved to [0, 2]: the well-conditioned choice.
+    r"""Roots of the Chebyshev polynomial :math:`T_{K+1}` mapped to [0, 2]; they are well conditioned.
 
     .. math:: q_j = 1 + \cos\frac{(K - j + \frac12)\pi}{K + 1}, \qquad j = 0, \dots, K
 
@@ -47,11 +47,11 @@ def chebyshev_points(degree: int) -> Tensor:
 
 
 def quantile_points(degree: int, grid: Tensor, cumulative: Tensor) -> Tensor:
-    r"""Points that follow a density on [0, 2], as far as good conditioning allows.
+    r"""Points that follow a density on [0, 2] and remain well conditioned.
 
     They are the quantiles :math:`(i + \frac12) / (K + 1)` of a mixture: one quarter the density, three quarters that of
-    the Chebyshev points. With equal halves a narrow density would amplify errors 1e5 times at degree 10; so it is
-    below 300 on every graph tried.
+    the Chebyshev points. With equal halves, a narrow density would amplify errors 1e5 times at degree 10; with these
+    weights the factor is below 300 on every graph tried.
 
     Args:
         degree: the polynomial's degree :math:`K \ge 1`.
@@ -76,7 +76,7 @@ def quantile_points(degree: int, grid: Tensor, cumulative: Tensor) -> Tensor:
 
 
 def leja_order(points: Tensor) -> Tensor:
-    r"""The order in which Newton's form is stable: each next point is far from all before it.
+    r"""The order in which the Newton form is stable: each point is far from all points before it.
 
     .. math:: q_0 = \arg\max |q - 1|, \qquad q_k = \arg\max_q \prod_{j<k} |q - q_j|
 
@@ -99,13 +99,13 @@ def leja_order(points: Tensor) -> Tensor:
 
 
 def check_degree(degree: int) -> None:
-    """Refuse a degree below one, or one that is not a whole number."""
+    """Raise an error for a degree that is not a whole number of at least 1."""
     if not math.isfinite(degree) or degree < 1 or degree != int(degree):
         raise ValueError(f"the degree K must be at least 1 and whole, got {degree}")
 
 
 def check_points(points: Tensor | Iterable[float]) -> Tensor:
-    """Points as a float64 tensor, refused unless they are at least two, distinct, and in [0, 2].
+    """Points as a float64 tensor; an error unless they are at least two, distinct, and in [0, 2].
 
     >>> check_points([0.0, 0.5, 2.0])
     tensor([0.0000, 0.5000, 2.0000], dtype=torch.float64)

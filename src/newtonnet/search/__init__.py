@@ -1,53 +1,59 @@
-"""Search for settings: studies, proposals, trials in populations, a store that survives a crash, and selection."""
+"""Search for settings: studies, trials, stores that survive a crash, executors, selection and published settings."""
 
-from .best import best_path, find_best, summarise_study, write_best
-from .executors import Executor, in_process, processes
-from .plan import Plan, measure
-from .propose import Proposal, propose
-from .ray_executor import on_ray
-from .selection import SELECTIONS, Selection, best_trial, nested_selection, paper_selection
-from .space import difference, free, identity, model_space
-from .store import BusyError, Store, lock_path, open_store, read_study, read_trials, store_path
-from .study import Study, first_trials, make_study
-from .sweep import count_left, open_batch, sweep, sweep_all
-from .task import Task, group, run_task
-from .trial import Trial
+from . import published
+from .executors import Executor, in_process, on_ray, processes
+from .propose import propose
+from .selection import SELECTIONS, Selection, best_trial
+from .settings import UNTOUCHED, find_setting, first_settings
+from .store import (
+    BusyError,
+    Store,
+    best_path,
+    find_best,
+    lock_path,
+    open_store,
+    read_study,
+    read_trials,
+    store_path,
+    summarise_study,
+    write_best,
+)
+from .study import Space, Study, difference, first_trials, free, identity, make_study, model_space
+from .sweep import count_left, measure, sweep, sweep_all
+from .trials import Trial
 
 __all__ = [
     "SELECTIONS",
+    "UNTOUCHED",
     "BusyError",
     "Executor",
-    "Plan",
-    "Proposal",
     "Selection",
+    "Space",
     "Store",
     "Study",
-    "Task",
     "Trial",
     "best_path",
     "best_trial",
     "count_left",
     "difference",
     "find_best",
+    "find_setting",
+    "first_settings",
     "first_trials",
     "free",
-    "group",
     "identity",
     "in_process",
     "lock_path",
     "make_study",
     "measure",
     "model_space",
-    "nested_selection",
     "on_ray",
-    "open_batch",
     "open_store",
-    "paper_selection",
     "processes",
     "propose",
+    "published",
     "read_study",
     "read_trials",
-    "run_task",
     "store_path",
     "summarise_study",
     "sweep",

@@ -1,33 +1,53 @@
-"""Where tasks run: in this process, or in several.
+"""Where tasks run: in this process, in several processes, or on a Ray cluster.
 
-An executor pulls: whenever it has room it asks its source for a task. The source answers None where nothing can be run
-before the next result is known; when nothing runs either, the executor is done. It yields results as they finish.
-Whoever consumes them may change what the source says next.
+An executor pulls: whenever it has room it asks its source for a task. The source returns None while nothing can run
+before the next result is known; when nothing is running either, the executor is done. It yields results as they
+finish, and the caller may react to one before the next task is pulled.
 """
 
 import multiprocessing
 import os
 import signal
 import warnings
-from collections.abc import Callable, Generator, Iterator
+from collections import Counter
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
+from newtonnet.cluster import connected, last_line
+from newtonnet.datasets import Split
+from newtonnet.graphs import Graph
 from newtonnet.training import Progress
 
-from .task import Task, make_runner
-from .trial import Trial
+from .study import load_data
+from .trials import Task, Trial, make_runner, run_task
+
+LOSSES = 3
+"""How often a task on Ray may be lost and run again; one that is lost more often may itself be the cause."""
 
 Source = Callable[[], Task | None]
 Result = tuple[Task, list[Trial]]
 Executor = Callable[[Source], Generator[Result, None, None]]
 
 
+@dataclass(frozen=True)
+class _Loss:
+    """The answer of a task whose worker or data were lost."""
+
+    reason: str
+    of_data: bool = False
+
+
+Answer = list[Trial] | Exception | _Loss
+
+
 def in_process(*, data_root: str | Path | None = None) -> Executor:
-    """Run tasks here, one after another."""
+    """Run tasks in this process, one after another."""
 
     def execute(source: Source) -> Generator[Result, None, None]:
         run = make_runner(data_root)
@@ -38,10 +58,14 @@ def in_process(*, data_root: str | Path | None = None) -> Executor:
 
 
 def processes(workers: int, *, data_root: str | Path | None = None) -> Executor:
-    """Run tasks in ``workers`` processes of this machine, each on one thread and with its graphs kept.
+    """Run tasks in several processes of this machine, each on one thread.
 
-    A worker that dies (killed, or out of memory) is reported by a warning and its task is run once more by another;
-    if that one dies too, the search stops with a ``ChildProcessError``.
+    If a worker dies (killed, or out of memory) there is a warning and its task runs again; if it is lost once more,
+    the search stops with a ``ChildProcessError``.
+
+    Args:
+        workers: number of processes.
+        data_root: folder with raw data sets.
     """
     if workers < 1:
         raise ValueError(f"at least 1 worker is needed, got {workers}")
@@ -49,42 +73,134 @@ def processes(workers: int, *, data_root: str | Path | None = None) -> Executor:
     def execute(source: Source) -> Generator[Result, None, None]:
         context = multiprocessing.get_context("spawn")
         idle: list[_Worker] = []
-        running: dict[Connection, tuple[_Worker, Task]] = {}
-        again: list[Task] = []
-        lost: set[tuple[str, tuple[int, ...]]] = set()
-        try:
-            while True:
-                while len(running) < workers and (task := again.pop() if again else source()) is not None:
-                    worker = idle.pop() if idle else _start(context, data_root)
-                    running[worker.connection] = (worker, task)
-                    worker.give(task)
-                if not running:
-                    return
-                finished: list[Result] = []
-                dead: list[tuple[_Worker, Task]] = []
-                errors: list[Exception] = []
-                for connection in [end for end in wait(list(running)) if isinstance(end, Connection)]:
-                    worker, task = running.pop(connection)
-                    answer = worker.take()
-                    if answer is None:
-                        dead.append((worker, task))
-                        continue
+        busy: dict[Any, _Worker] = {}
+
+        def start(task: Task) -> Connection:
+            worker = idle.pop() if idle else _start(context, data_root)
+            busy[worker.connection] = worker
+            worker.give(task)
+            return worker.connection
+
+        def collect(running: Mapping[Any, Task]) -> list[tuple[Any, Answer]]:
+            answers: list[tuple[Any, Answer]] = []
+            for connection in wait(list(running)):
+                worker = busy.pop(connection)
+                answer = worker.take()
+                if not isinstance(answer, _Loss):
                     idle.append(worker)
-                    if isinstance(answer, Exception):
-                        errors.append(answer)
-                    else:
-                        finished.append((task, answer))
-                yield from finished  # before anything is raised: what was trained beside an error is kept
-                for worker, task in dead:
-                    _report(worker, task, lost)
-                    again.append(task)
-                for error in errors:
-                    raise error
+                answers.append((connection, answer))
+            return answers
+
+        try:
+            yield from _run_tasks(source, room=lambda: workers, start=start, collect=collect, losses=1)
         finally:
-            for worker in [*idle, *(worker for worker, _ in running.values())]:
+            for worker in [*idle, *busy.values()]:
                 worker.end()
 
     return execute
+
+
+@contextmanager
+def on_ray(
+    address: str | None = None, *, workers: int | None = None, data_root: str | Path | None = None
+) -> Iterator[Executor]:
+    """Connect to Ray and run tasks on its machines, each on one core; disconnect at the end.
+
+    A graph and its splits are loaded here and sent to every node at most once, so the nodes need no data sets, but
+    they need the same version of newtonnet. This process proposes settings and stores trials: only its own end stops
+    a search, and the same command continues it. If a task is lost with its worker or its node, there is a warning and
+    it runs again; after :data:`LOSSES` times the search stops with a ``ChildProcessError``.
+
+    Args:
+        address: ``auto`` for the cluster this machine belongs to, or ``HOST:PORT`` of its head; if not given, a local
+            Ray, unless this process is already connected to one.
+        workers: number of tasks that run at once; if not given, the number of cores of the cluster at the time.
+        data_root: folder with raw data sets.
+    """
+    if workers is not None and workers < 1:
+        raise ValueError(f"at least 1 worker is needed, got {workers}")
+    with connected(address, cores=workers) as ray:
+        placed: dict[Hashable, Any] = {}  # graphs in Ray's object store, shared by all executions
+        used: dict[Any, Any] = {}  # the graph of each running task
+        # Ray's own retries are silent, and endless when a node runs out of memory; lost tasks are run again here.
+        remote = ray.remote(num_cpus=1, max_retries=0)(_work_on_ray)
+
+        def room() -> int:  # at least 1, so that a task waits for the first node
+            return max(1, int(ray.cluster_resources().get("CPU", 0))) if workers is None else workers
+
+        def start(task: Task) -> Any:
+            study = task.study
+            key = (study.dataset, study.checksum, study.protocol, study.splits)
+            if key not in placed:
+                dataset, checksum, protocol, splits = key
+                data = load_data(dataset, checksum=checksum, protocol=protocol, splits=splits, data_root=data_root)
+                placed[key] = ray.put(data)
+            reference = remote.remote(task, placed[key])
+            used[reference] = placed[key]
+            return reference
+
+        def collect(running: Mapping[Any, Task]) -> list[tuple[Any, Answer]]:
+            answers = []
+            for reference in ray.wait(list(running))[0]:
+                answer, graph = _take_from_ray(ray, running[reference], reference), used.pop(reference)
+                if isinstance(answer, _Loss) and answer.of_data:  # lost with its node: place the graph again
+                    for key in [key for key, known in placed.items() if known == graph]:
+                        del placed[key]
+                answers.append((reference, answer))
+            return answers
+
+        def execute(source: Source) -> Generator[Result, None, None]:
+            try:
+                yield from _run_tasks(source, room=room, start=start, collect=collect, losses=LOSSES)
+            finally:
+                for reference in used:
+                    ray.cancel(reference, force=True)
+                used.clear()
+
+        yield execute
+
+
+def _run_tasks(
+    source: Source,
+    *,
+    room: Callable[[], int],
+    start: Callable[[Task], Any],
+    collect: Callable[[Mapping[Any, Task]], list[tuple[Any, Answer]]],
+    losses: int,
+) -> Generator[Result, None, None]:
+    """Keep tasks running while there is room, run lost ones again, and yield results as they finish.
+
+    Args:
+        source: gives the next task.
+        room: number of tasks that may run at once.
+        start: starts a task and returns its handle.
+        collect: waits for running tasks and returns the handles and answers of those that have ended.
+        losses: how often a task may be lost.
+    """
+    running: dict[Any, Task] = {}
+    again: list[Task] = []
+    lost: Counter[tuple[str, tuple[int, ...]]] = Counter()
+    while True:
+        while len(running) < room() and (task := again.pop() if again else source()) is not None:
+            running[start(task)] = task
+        if not running:
+            return
+        answers = [(running.pop(handle), answer) for handle, answer in collect(running)]
+        for task, answer in answers:
+            if isinstance(answer, list):  # first, so that trials which finish together with an error are kept
+                yield task, answer
+        for task, answer in answers:
+            if isinstance(answer, _Loss):
+                name = (task.study.key, task.numbers)
+                lost[name] += 1
+                if lost[name] > losses:
+                    times = f"{lost[name]} times" if lost[name] > 1 else "once"
+                    raise ChildProcessError(f"{task} was lost {times} ({answer.reason}); is there enough memory?")
+                warnings.warn(f"{task} was lost ({answer.reason}) and runs again", RuntimeWarning, stacklevel=3)
+                again.append(task)
+        for _, answer in answers:
+            if isinstance(answer, Exception):
+                raise answer
 
 
 @dataclass(frozen=True)
@@ -93,17 +209,16 @@ class _Worker:
     connection: Connection
 
     def give(self, task: Task) -> None:
-        with suppress(OSError):  # it has died; taking its answer will tell
+        with suppress(OSError):  # it has died; taking its answer will show that
             self.connection.send(task)
 
-    def take(self) -> list[Trial] | Exception | None:
-        """Its answer, or None where it has died."""
+    def take(self) -> Answer:
         try:
-            answer: list[Trial] | Exception = self.connection.recv()
+            answer: Answer = self.connection.recv()
             return answer
         except (EOFError, OSError):
             self.process.join()
-            return None
+            return _Loss(f"exit code {self.process.exitcode}")
 
     def end(self) -> None:
         self.connection.close()
@@ -111,54 +226,59 @@ class _Worker:
         self.process.join()
 
 
-def _report(worker: _Worker, task: Task, lost: set[tuple[str, tuple[int, ...]]]) -> None:
-    what = f"{task.study.name} on {task.study.dataset}, trials {', '.join(map(str, task.numbers))}"
-    name = (task.study.key, task.numbers)
-    if name in lost:
-        raise ChildProcessError(f"two workers died on {what} (exit code {worker.process.exitcode}); is memory short?")
-    lost.add(name)
-    warnings.warn(
-        f"a worker died on {what} (exit code {worker.process.exitcode}); they run again", RuntimeWarning, stacklevel=3
-    )
-
-
 def _start(context: SpawnContext, data_root: str | Path | None) -> _Worker:
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(theirs, data_root, os.getpid()), daemon=True)
-    with _interrupts_blocked():
+    # A process started with SIGINT blocked never sees Ctrl-C: this process ends its workers itself.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
         process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     theirs.close()
     return _Worker(process, ours)
 
 
-@contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-    """A process started inside never sees Ctrl-C: it is this process that ends its workers."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 def _work(connection: Connection, data_root: str | Path | None, parent: int) -> None:
-    """A worker's life: tasks in, trials or an error out, until the parent is gone."""
+    """The loop of a worker process: tasks in, trials or an error out, until the parent is gone."""
 
-    def stay_with_parent(_: Progress) -> None:
+    def exit_with_parent(_: Progress) -> None:
         if os.getppid() != parent:
             raise SystemExit
 
-    run = make_runner(data_root, progress=stay_with_parent)
-    while True:
-        try:
+    run = make_runner(data_root, progress=exit_with_parent)
+    with suppress(EOFError, OSError):
+        while True:
             task = connection.recv()
-        except (EOFError, OSError):
-            return
-        try:
-            answer: list[Trial] | Exception = run(task)
-        except Exception as error:  # handed to the parent, which raises it
-            answer = error
-        try:
+            try:
+                answer: list[Trial] | Exception = run(task)
+            except Exception as error:  # raised by the parent
+                answer = error
             connection.send(answer)
-        except OSError:
-            return
+
+
+def _work_on_ray(task: Task, data: tuple[Graph, Sequence[Split]]) -> list[Trial] | Exception:
+    """What a node does: trials, or the error as a value, since Ray would wrap a raised one in its own."""
+    try:
+        return run_task(task, *data)
+    except Exception as error:
+        return error
+
+
+def _take_from_ray(ray: ModuleType, task: Task, reference: Any) -> Answer:
+    """The answer of a finished task."""
+    errors = ray.exceptions
+    try:
+        answer: list[Trial] | Exception = ray.get(reference)
+    except errors.RayError as error:
+        cause = getattr(error, "cause", error)
+        lost = (errors.WorkerCrashedError, errors.NodeDiedError, errors.OutOfMemoryError, errors.ObjectLostError)
+        if isinstance(cause, lost):
+            return _Loss(type(cause).__name__, of_data=isinstance(cause, errors.ObjectLostError))
+        return ChildProcessError(
+            f"{task} cannot run on a node: {last_line(cause)}; check that every node has the same versions of "
+            "newtonnet, Python and Ray as this machine"
+        )
+    if isinstance(answer, list) and any(trial.study != task.study.key for trial in answer):
+        return ValueError(f"a node runs another version of newtonnet than this one (seen on {task})")
+    return answer

@@ -1,47 +1,34 @@
-"""Which settings a batch tries: a function of the study and of the results of the batches before it."""
+"""Which settings a batch tries: a function of the study and of the results of the earlier batches."""
 
 import hashlib
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import optuna
-from optuna.distributions import BaseDistribution, CategoricalDistribution
 
-from .space import difference, identity, point
-from .study import Study
-from .trial import Trial
+from .study import Study, difference, identity, point
+from .trials import Proposal, Trial
 
 ASKS = 4
-"""How often the sampler is asked for one setting before an untried one is drawn at random."""
+"""How often the sampler is asked for an untried setting before one is drawn at random."""
 DRAWS = 100
-"""How often one is drawn at random before all untried ones are counted."""
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """A setting to try: where it comes from, and how it differs from the study's base."""
-
-    number: int
-    source: str
-    setting: Mapping[str, Any]
+"""How often one is drawn at random before all untried ones are listed."""
 
 
 def propose(study: Study, before: Sequence[Trial], batch: int) -> list[Proposal]:
-    """The settings of batch number ``batch``, all different from one another and from those tried before.
+    """The settings of a batch, all different from one another and from those tried before.
 
     The study's first settings come first; the others are proposed by a tree-structured Parzen estimator whose seed is
-    a hash of the study's key and the batch, so a search that was cut off anywhere proposes the same settings again.
+    a hash of the study's key and the batch, so an interrupted search proposes the same settings again.
 
     Args:
-        study: what is searched.
-        before: all trials of the batches before this one.
-        batch: counted from 0.
+        study: the study to search.
+        before: all trials of the earlier batches.
+        batch: number of the batch, from 0.
 
     Returns:
-        ``study.batch`` proposals, or fewer where the space has no others left.
+        ``study.batch`` proposals, or fewer if the space has no others left.
 
     References:
         Bergstra, Bardenet, Bengio, Kégl, Algorithms for Hyper-Parameter Optimization, 2011; Akiba et al., Optuna, 2019.
@@ -69,10 +56,9 @@ def _untried(study: Study, before: Sequence[Trial], tried: set[str], seed: int) 
     """Settings that are not among the tried ones, until there are no more; each is added to them."""
     base = study.base()
     rng = np.random.default_rng(seed)
-    distributions = _distributions(study)
-    sampler = _sampler(study, before, seed)
+    ask = _sampler(study, before, seed)
     while True:
-        asked = (sampler.ask(distributions).params for _ in range(ASKS))
+        asked = (ask() for _ in range(ASKS))
         drawn = (
             {name: values[rng.integers(len(values))] for name, values in study.space.items()} for _ in range(DRAWS)
         )
@@ -87,26 +73,24 @@ def _untried(study: Study, before: Sequence[Trial], tried: set[str], seed: int) 
 
 
 def _grid(study: Study, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
-    """All points of the space in random order; reached only where nearly all of a small one are tried."""
+    """All points of the space in random order; needed only when nearly all points of a small space are tried."""
     points = list(itertools.product(*study.space.values()))
     for i in rng.permutation(len(points)):
         yield dict(zip(study.space, points[i], strict=True))
 
 
-def _distributions(study: Study) -> dict[str, BaseDistribution]:
-    return {name: CategoricalDistribution(values) for name, values in study.space.items()}
+def _sampler(study: Study, before: Sequence[Trial], seed: int) -> Callable[[], dict[str, Any]]:
+    """A function that asks Optuna for a point of the space, given those trials before that lie in it."""
+    import optuna
 
-
-def _sampler(study: Study, before: Sequence[Trial], seed: int) -> optuna.Study:
-    """An Optuna study in memory that knows the trials before, as far as they lie in the space."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=study.batch)
     memory = optuna.create_study(direction="maximize", sampler=sampler)
-    distributions = _distributions(study)
+    space: dict[str, optuna.distributions.BaseDistribution] = {
+        name: optuna.distributions.CategoricalDistribution(values) for name, values in study.space.items()
+    }
     for trial in sorted(before, key=lambda trial: trial.number):
         place = point(study.setting(trial.setting), study.space)
         if place is not None:
-            memory.add_trial(
-                optuna.trial.create_trial(params=place, distributions=distributions, value=trial.objective)
-            )
-    return memory
+            memory.add_trial(optuna.trial.create_trial(params=place, distributions=space, value=trial.objective))
+    return lambda: memory.ask(space).params

@@ -1,4 +1,4 @@
-"""The paper's numbers in one place, beside their citation.
+"""Numbers that the paper reports, with their citation.
 
 References:
     Xu, Dai, Luo, Zhang, Wang: Shape-aware Graph Spectral Learning, 2024. Table 1 (accuracy, mean and standard deviation
@@ -6,21 +6,8 @@ References:
     (learned and real homophily).
 """
 
-DATASETS = (
-    "cora",
-    "citeseer",
-    "pubmed",
-    "chameleon",
-    "squirrel",
-    "crocodile",
-    "texas",
-    "cornell",
-    "penn94",
-    "twitch-gamer",
-    "genius",
-)
-
 _TABLE1 = """
+method cora citeseer pubmed chameleon squirrel crocodile texas cornell penn94 twitch-gamer genius
 mlp 73.28±1.9 70.95±2.1 86.08±0.7 48.86±2.3 32.27±1.0 65.37±1.0 75.79±8.4 75.79±8.4 74.18±0.3 65.24±0.2 86.80±0.1
 gcn 87.86±2.1 75.47±1.0 87.00±0.6 66.12±3.7 54.65±2.7 72.95±0.6 54.21±10.2 54.21±6.5 83.23±0.2 66.58±0.2 80.28±0.0
 mixhop 87.81±1.7 74.32±1.3 88.50±0.7 64.39±0.6 49.95±1.9 73.63±0.8 70.00±8.7 73.16±2.6 84.09±0.2 67.27±0.2 88.39±0.4
@@ -34,18 +21,22 @@ glognn++ 88.11±1.8 74.68±1.3 89.12±0.2 73.94±1.8 56.58±1.7 69.25±1.1 82.22
 newtonnet 89.39±1.4 77.87±1.9 89.68±0.5 74.47±1.5 61.58±0.8 75.70±0.4 87.11±3.8 86.58±5.3 84.56±0.1 67.92±0.3 88.20±0.1
 """
 
+(_, *_datasets), *_rows = map(str.split, _TABLE1.strip().splitlines())
+
+DATASETS: tuple[str, ...] = tuple(_datasets)
+
 SCORES: dict[tuple[str, str], tuple[float, float]] = {
     (dataset, model): (float(cell.split("±")[0]), float(cell.split("±")[1]))
-    for model, *row in map(str.split, _TABLE1.strip().splitlines())
+    for model, *row in _rows
     for dataset, cell in zip(DATASETS, row, strict=True)
 }
-"""(dataset, model) to mean and standard deviation in percent."""
+"""From (dataset, model) to mean and standard deviation in percent."""
 
 HOMOPHILY = dict(zip(DATASETS, (0.83, 0.79, 0.83, 0.27, 0.23, 0.28, 0.12, 0.33, 0.51), strict=False))
-"""Learned homophily; none is given for the last two graphs."""
+"""Learned homophily; the paper gives none for the last two graphs."""
 
 REAL_HOMOPHILY = dict(zip(DATASETS, (0.81, 0.74, 0.80, 0.24, 0.22, 0.25, 0.11, 0.20, 0.47), strict=False))
-"""What the paper's table of learned homophily calls the real one; its table of statistics has 0.31 for cornell."""
+"""The real homophily in the paper's Table 6; its table of statistics has 0.31 for cornell."""
 
 COST_DATASETS = ("chameleon", "pubmed", "penn94", "genius")
 
@@ -61,7 +52,7 @@ RUNNING_TIME: dict[tuple[str, int | None], tuple[float, ...]] = {
     ("newtonnet", 5): (6.6135, 7.075, 17.387, 17.571),
     ("newtonnet", 10): (12.362, 13.042, 25.194, 30.836),
 }
-"""(model, degree K) to ms for an epoch on each graph of ``COST_DATASETS``; the paper names no K for GPRGNN."""
+"""From (model, degree K) to ms per epoch on each graph of ``COST_DATASETS``; the paper gives no K for GPRGNN."""
 
 MEMORY: dict[str, tuple[int, ...]] = {
     "mlp": (1024, 1058, 1862, 1390),
@@ -72,7 +63,7 @@ MEMORY: dict[str, tuple[int, ...]] = {
     "bernnet": (1046, 1082, 2026, 1544),
     "newtonnet": (1048, 1084, 2292, 1868),
 }
-"""Model to MB on each graph of ``COST_DATASETS``."""
+"""From model to MB on each graph of ``COST_DATASETS``."""
 
 COMPLEXITY: dict[str, tuple[str, str]] = {
     "mlp": ("O(NF²)", "O(NF²)"),
@@ -82,4 +73,4 @@ COMPLEXITY: dict[str, tuple[str, str]] = {
     "bernnet": ("O(K²EF + NF²)", "O(KE + F² + NF)"),
     "newtonnet": ("O(KEF + NF²)", "O(KE + F² + NF)"),
 }
-"""Model to time and space."""
+"""From model to time and space complexity."""

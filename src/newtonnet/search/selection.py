@@ -1,16 +1,16 @@
-"""Which setting is reported: two ways to choose by validation scores, both from the same trials."""
+"""Which setting is reported: two ways to select by validation scores from the same trials."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from .trial import Trial
+from .trials import Trial
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The chosen trial of each split and its test score there; None where it failed or the split has no test nodes."""
+    """The selected trial of each split and its scores; None where it failed or the split has no test nodes."""
 
     trials: tuple[int, ...]
     validation: tuple[float | None, ...]
@@ -24,38 +24,38 @@ class Selection:
 
     @property
     def std(self) -> float | None:
-        """Its standard deviation, ddof 0 as in the paper."""
+        """Standard deviation of the test score, with ddof 0 as in the paper."""
         known = [score for score in self.test if score is not None]
         return float(np.std(known)) if known else None
 
     def score(self, digits: int = 2) -> str:
-        """Mean ± std in percent, for people."""
+        """Mean ± standard deviation in percent, as text."""
         if self.mean is None or self.std is None:
             return "none"
         return f"{100 * self.mean:.{digits}f} ± {100 * self.std:.{digits}f}"
 
 
 def best_trial(trials: Sequence[Trial]) -> Trial:
-    """The trial with the best mean validation score over the splits; of several the earliest."""
+    """The trial with the best mean validation score over the splits; the earliest of equal ones."""
     if not trials:
-        raise ValueError("there are no trials to choose from")
-    # Means of the same scores in another order differ in the last digit.
+        raise ValueError("there are no trials to select from")
+    # Rounded: means of the same scores in another order differ in the last digit.
     return min(trials, key=lambda trial: (-round(trial.objective, 12), trial.number))
 
 
 def paper_selection(trials: Sequence[Trial]) -> Selection:
-    """One setting for all splits, the one with the best mean validation score: the paper's way.
+    """One setting for all splits, the one with the best mean validation score, as in the paper.
 
-    A split's test nodes are validation nodes of other splits, so its score is a little too good.
+    Its test score is slightly optimistic, because a split's test nodes are validation nodes of other splits.
     """
     best = best_trial(trials)
     return Selection((best.number,) * len(best.test), best.validation, best.test)
 
 
 def nested_selection(trials: Sequence[Trial]) -> Selection:
-    """For each split the setting that is best on this split's own validation nodes; of several the earliest."""
+    """For each split the setting that is best on that split's own validation nodes; the earliest of equal ones."""
     if not trials:
-        raise ValueError("there are no trials to choose from")
+        raise ValueError("there are no trials to select from")
 
     def rank(trial: Trial, split: int) -> tuple[float, int]:
         score = trial.validation[split]
@@ -71,4 +71,4 @@ def nested_selection(trials: Sequence[Trial]) -> Selection:
 
 
 SELECTIONS = {"paper": paper_selection, "nested": nested_selection}
-"""By the names that commands and tables use."""
+"""Selections by the names used in commands and tables."""

@@ -1,4 +1,7 @@
-"""A study's trials in a file of JSON lines: the study in the first, then one for each trial, whole or not at all."""
+"""Where searches are stored: a file of JSON lines for each study, and one table of the best settings.
+
+The first line of a file is the study, each other line is a trial. A line is written whole or not at all.
+"""
 
 import json
 import os
@@ -10,8 +13,11 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from newtonnet.files import write_whole
+
+from .selection import best_trial, nested_selection, paper_selection
 from .study import Study
-from .trial import Trial
+from .trials import Trial
 
 
 def store_path(results: str | Path, study: Study) -> Path:
@@ -24,33 +30,45 @@ def store_path(results: str | Path, study: Study) -> Path:
 
 
 class BusyError(ValueError):
-    """Another process has the study's file."""
+    """Another process has the study's file open."""
 
 
 @dataclass(frozen=True)
 class Store:
-    """The file of one study, held by this process alone; see :func:`open_store`."""
+    """The file of one study, locked by this process; see :func:`open_store`."""
 
     path: Path
     header: str
     """Its first line."""
 
     def trials(self) -> list[Trial]:
-        """All trials there are, in the order they were finished."""
+        """All stored trials, in the order in which they finished."""
         return read_trials(self.path)
 
     def append(self, trials: Sequence[Trial]) -> None:
-        """Add the trials of one population, after the study if they are the first, and wait until they are on disk."""
+        """Add the trials of one population, after the study's own line if they are the first, and flush to disk."""
         begun = self.path.exists() and self.path.stat().st_size > 0
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        _append(self.path, [*([] if begun else [self.header]), *(trial.to_json() for trial in trials)])
+        lines = [*([] if begun else [self.header]), *(trial.to_json() for trial in trials)]
+        with self.path.open("ab") as file:
+            file.write("".join(line + "\n" for line in lines).encode())
+            file.flush()
+            os.fsync(file.fileno())
 
 
 @contextmanager
 def open_store(results: str | Path, study: Study) -> Iterator[Store]:
-    """Take a study's file for this process, mended if a crash has left half a line; a new one comes with its trials.
+    """Open a study's file and lock it for this process; half a line that a crash left is removed.
 
-    Refused with a :class:`BusyError` where another process has it, and where it holds trials of another study.
+    A new file is created with its first trials.
+
+    Args:
+        results: folder of results.
+        study: the study.
+
+    Raises:
+        BusyError: another process has the file open.
+        ValueError: the file holds trials of another study.
     """
     path = store_path(results, study)
     lock = FileLock(lock_path(results, f"{study.dataset}-{study.name}"), timeout=0)
@@ -63,10 +81,10 @@ def open_store(results: str | Path, study: Study) -> Iterator[Store]:
         if trials and header is not None and header["key"] != study.key:
             raise ValueError(
                 f"{path} holds another study ({_differences(header['study'], study.describe())}); "
-                "move it away or name another folder of results"
+                "move it away or use another folder of results"
             )
         if not trials:
-            sound = 0  # of a study that was never begun
+            sound = 0  # a study without trials makes room for another
         if path.exists() and sound < path.stat().st_size:
             os.truncate(path, sound)
         yield Store(path, json.dumps({"key": study.key, "study": study.describe()}, separators=(",", ":")))
@@ -75,18 +93,18 @@ def open_store(results: str | Path, study: Study) -> Iterator[Store]:
 
 
 def read_trials(path: str | Path) -> list[Trial]:
-    """The trials of a study's file, which is only read; those that a crash has cut off are left out."""
+    """The trials in a study's file, without those that a crash cut off; the file is not changed."""
     return _read(Path(path))[1]
 
 
 def read_study(path: str | Path) -> dict[str, Any] | None:
-    """The description of the study that a file holds; None for a file that holds none."""
+    """The description of the study in a file; None if the file has none."""
     header = _read(Path(path))[0]
     return None if header is None else header["study"]
 
 
 def lock_path(results: str | Path, name: str) -> Path:
-    """A file to lock, in a folder that git does not look into."""
+    """A file to lock, in a folder that git ignores."""
     folder = Path(results) / "search" / ".locks"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / ".gitignore").write_text("*\n")
@@ -94,10 +112,10 @@ def lock_path(results: str | Path, name: str) -> Path:
 
 
 def _read(path: Path) -> tuple[dict[str, Any] | None, list[Trial], int]:
-    """The first line, the trials, and how many bytes of the file are sound.
+    """The first line, the trials, and how many bytes of the file are valid.
 
-    A line counts when its end is there and it can be read, a trial when all that trained beside it are there too:
-    anything else at the end of the file was being written when the writer was killed.
+    A line is valid if it ends and can be read, a trial if its whole population is there. Anything else at the end of
+    the file was being written when the process was killed.
     """
     lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
     header: dict[str, Any] | None = None
@@ -112,15 +130,15 @@ def _read(path: Path) -> tuple[dict[str, Any] | None, list[Trial], int]:
         except ValueError as error:
             if 0 < i == len(lines) - 1:
                 break
-            raise ValueError(f"{path}, line {i + 1}: {error}; mend it or move the file away") from error
+            raise ValueError(f"{path}, line {i + 1}: {error}; repair it or move the file away") from error
         if header is None or (i > 0 and trials[-1].study != header["key"]):
-            raise ValueError(f"{path}, line {i + 1}: a trial of another study; mend it or move the file away")
+            raise ValueError(f"{path}, line {i + 1}: a trial of another study; repair it or move the file away")
         size += len(line) + 1
         if i == 0 or trials[-1].number == trials[-1].beside[-1]:
             sound, whole = size, len(trials)
     numbers = [trial.number for trial in trials[:whole]]
     if len(set(numbers)) < len(numbers):
-        raise ValueError(f"{path} holds a trial twice; mend it or move the file away")
+        raise ValueError(f"{path} holds a trial twice; repair it or move the file away")
     return header, trials[:whole], sound
 
 
@@ -128,27 +146,78 @@ def _header(line: bytes) -> dict[str, Any]:
     found = json.loads(line)
     if not isinstance(found, dict) or not isinstance(found.get("study"), dict) or "key" not in found:
         raise ValueError("expected a study with its key")
-    lacking = {*(item.name for item in fields(Study)), "defaults", "numerics"} - found["study"].keys()
-    if lacking:
-        raise ValueError(f"expected a study with its {min(lacking)}")
+    missing = {*(item.name for item in fields(Study)), "defaults", "numerics"} - found["study"].keys()
+    if missing:
+        raise ValueError(f"expected a study with the field {min(missing)}")
     for name in ("space", "fixed", "defaults"):
         if not isinstance(found["study"][name], dict):
-            raise ValueError(f"expected the study's {name} by name, got {found['study'][name]!r:.60}")
+            raise ValueError(f"expected an object for the study's {name}, got {found['study'][name]!r:.60}")
     return found
-
-
-def _append(path: Path, lines: Sequence[str]) -> None:
-    with path.open("ab") as file:
-        file.write("".join(line + "\n" for line in lines).encode())
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _differences(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
     names = [name for name in ours if theirs.get(name) != ours[name]]
-    simple = (str, int, float, bool, type(None))
-    told = [
-        f"{name} {theirs.get(name)}, here {ours[name]}" if isinstance(ours[name], simple) else f"another {name}"
+    return "; ".join(
+        f"another {name}" if isinstance(ours[name], list | dict) else f"{name} {theirs.get(name)}, here {ours[name]}"
         for name in names
-    ]
-    return "; ".join(told)
+    )
+
+
+def best_path(results: str | Path) -> Path:
+    """The table of best settings below a folder of results."""
+    return Path(results) / "search" / "best.json"
+
+
+def write_best(results: str | Path, study: Study, trials: Sequence[Trial]) -> None:
+    """Update the row of a study in the table of best settings, which is ordered by graph and study."""
+    with FileLock(lock_path(results, "best")):
+        table, row = _read_best(results), summarise_study(study, trials)
+        if table.get(study.dataset, {}).get(study.name) == row:
+            return
+        table.setdefault(study.dataset, {})[study.name] = row
+        ordered = {dataset: dict(sorted(rows.items())) for dataset, rows in sorted(table.items())}
+        write_whole(best_path(results), json.dumps(ordered, indent=1, allow_nan=False) + "\n")
+
+
+def summarise_study(study: Study, trials: Sequence[Trial]) -> dict[str, Any]:
+    """The best setting by mean validation score, how it was found, and the test scores of both selections."""
+    best = best_trial(trials)
+    paper, nested = paper_selection(trials), nested_selection(trials)
+    return {
+        "model": study.model,
+        "label": study.label,
+        "setting": {**study.fixed, **best.setting},
+        "source": best.source,
+        "trial": best.number,
+        "trials": len(trials),
+        "validation": best.objective,
+        "failed": best.failed,
+        "selection": "paper",
+        "test": {"mean": paper.mean, "std": paper.std},
+        "nested": {"mean": nested.mean, "std": nested.std},
+        "metric": study.metric,
+        "protocol": study.protocol,
+        "splits": study.splits,
+        "max_epochs": study.max_epochs,
+        "patience": study.patience,
+        "study": study.key,
+    }
+
+
+def find_best(results: str | Path, dataset: str, model: str) -> dict[str, Any] | None:
+    """The row of a model on a graph in the table, preferably of random splits; None if there is none."""
+    rows = [row for row in _read_best(results).get(dataset, {}).values() if row["model"] == model and not row["label"]]
+    return min(rows, key=lambda row: row["protocol"] != "random", default=None)
+
+
+def _read_best(results: str | Path) -> dict[str, dict[str, Any]]:
+    path = best_path(results)
+    if not path.exists():
+        return {}
+    try:
+        table: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not a table of best settings ({error}); remove it and search again") from error
+    if not isinstance(table, dict) or not all(isinstance(rows, dict) for rows in table.values()):
+        raise ValueError(f"{path} is not a table of best settings by graph and model; remove it and search again")
+    return table

@@ -1,4 +1,4 @@
-"""A study: everything that decides which settings a search tries and what each of them scores."""
+"""A study: one model on one graph, the space of settings to search, and the splits and training loop they share."""
 
 import hashlib
 import json
@@ -10,44 +10,49 @@ from typing import Any
 from newtonnet.datasets import Dataset, Split, load_dataset, load_splits, make_splits
 from newtonnet.graphs import Graph
 from newtonnet.nn import find_model
-from newtonnet.training import NUMERICS, Config, Setting, override
-from newtonnet.training.record import ADDED
+from newtonnet.training import ADDED, GAMMAS, NUMERICS, Config, Setting, override
 
-from .space import Space, difference, free, identity, model_space
+Space = Mapping[str, tuple[Any, ...]]
+"""Names of options and training fields to the values that may be tried."""
+
+LOOP = ("seed", "run_seed", "max_epochs", "patience", "metric", "history_interval")
+"""Training fields that belong to a study and not to a setting."""
+
+_PENALTY = ("variant", "penalty", "pivot", "homophily_interval")
 
 
 @dataclass(frozen=True)
 class Study:
-    """One model on one graph: the space, the settings that come first, the splits and the loop.
+    """Everything that decides which settings a search tries and what each of them scores.
 
-    Build one with :func:`make_study`, which fills in what the graph and the model decide. ``key`` names it; results of
-    two studies with different keys never mix.
+    Build one with :func:`make_study`, which fills in what the graph and the model decide. Results of studies with
+    different keys never mix.
     """
 
     dataset: str
     checksum: str
-    """Of the graph."""
+    """Checksum of the graph."""
     model: str
     label: str = ""
-    """Tells apart several studies of one model on one graph, such as the arms of an ablation."""
+    """Distinguishes several studies of one model on one graph, such as the arms of an ablation."""
     space: Space = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
     """Fields that every setting of the study has."""
     first: tuple[tuple[str, Mapping[str, Any]], ...] = ()
-    """The settings of the first trials: where each comes from, and how it differs from the model's defaults."""
+    """The settings of the first trials: their source, and how they differ from the model's defaults."""
     protocol: str = "random"
     splits: int = 10
     max_epochs: int = 2000
     patience: int | None = 200
     metric: str = "accuracy"
     batch: int = 8
-    """Settings that are proposed together, from the results of all batches before."""
+    """Number of settings that are proposed together, from the results of all earlier batches."""
     max_population: int = 40
-    """Members that train side by side at most; one setting on all splits is never cut."""
+    """Maximum number of members that train side by side; all splits of one setting always train together."""
 
     @property
     def name(self) -> str:
-        """Model, label and protocol, as files and tables call it.
+        """Model, label and protocol, as used in file names and tables.
 
         >>> Study("cora", "", "mlp").name, Study("cora", "", "mlp", label="wide", protocol="fixed").name
         ('mlp', 'mlp-wide-fixed')
@@ -57,7 +62,7 @@ class Study:
 
     @property
     def key(self) -> str:
-        """Short hash of all that decides the study's trials."""
+        """Short hash of everything that decides the study's trials."""
         return hashlib.sha256(json.dumps(self.describe(), sort_keys=True).encode()).hexdigest()[:16]
 
     def describe(self) -> dict[str, Any]:
@@ -70,18 +75,13 @@ class Study:
         return described
 
     def base(self) -> Setting:
-        """What a setting of this study is where it changes nothing."""
+        """The setting that the changes of a trial apply to."""
         entry = find_model(self.model)
-        loop = {
-            "max_epochs": self.max_epochs,
-            "patience": self.patience,
-            "metric": self.metric,
-            "history_interval": 0,
-        }
+        loop = {"max_epochs": self.max_epochs, "patience": self.patience, "metric": self.metric, "history_interval": 0}
         return override(Setting("default", entry.options, Config(**entry.training)), {**self.fixed, **loop})
 
     def setting(self, changes: Mapping[str, Any]) -> Setting:
-        """The setting that differs from the base in the given fields."""
+        """The base with these fields changed."""
         return override(self.base(), changes)
 
 
@@ -105,20 +105,23 @@ def make_study(
     """The study of a model on a graph of the catalogue.
 
     Args:
-        dataset: the graph's name.
-        model: the model's name.
+        dataset: name of the graph.
+        model: name of the model.
         first: settings to try before any is proposed, such as published ones; the model's defaults follow them.
-        label: a word for the study where there are several of one model on one graph.
-        space: what is varied; the model's own space if not given.
+        label: distinguishes several studies of one model on one graph.
+        space: what to search; the model's own space if not given.
         fixed: fields of every setting, left out of the space.
         protocol: how the nodes are split.
-        splits: how many; 10, or all the published ones for ``"fixed"``, if not given.
-        max_epochs: longest training.
-        patience: epochs without a better validation score; None: never stop.
+        splits: number of splits; if not given 10, or all published ones for ``"fixed"``.
+        max_epochs: maximum number of epochs.
+        patience: epochs without a better validation score before training stops; None: never stop early.
         metric: the graph's own if not given.
-        batch: settings that are proposed together.
-        max_population: members that train side by side at most.
+        batch: number of settings that are proposed together.
+        max_population: maximum number of members that train side by side.
         data_root: folder with raw data sets.
+
+    Returns:
+        The study, with the checksum of the graph and its first settings filled in.
     """
     if batch < 1 or max_population < 1:
         raise ValueError(f"batch and max_population must be at least 1, got {batch} and {max_population}")
@@ -142,7 +145,7 @@ def make_study(
 
 
 def first_trials(study: Study, given: Sequence[Setting]) -> tuple[tuple[str, Mapping[str, Any]], ...]:
-    """The given settings and the defaults, each once and with the study's fixed fields put in."""
+    """The given settings and the defaults, without duplicates, with the study's fixed fields applied."""
     base = study.base()
     settings: dict[str, tuple[str, Mapping[str, Any]]] = {}
     for setting in (*given, base):
@@ -154,11 +157,11 @@ def first_trials(study: Study, given: Sequence[Setting]) -> tuple[tuple[str, Map
 def load_data(
     dataset: str, *, checksum: str, protocol: str, splits: int, data_root: str | Path | None = None
 ) -> tuple[Graph, list[Split]]:
-    """A study's graph and splits, refused where the graph is not the one the study was made for."""
+    """A study's graph and splits; an error if the graph is not the one the study was made for."""
     loaded = load_dataset(dataset, data_root=data_root)
     if loaded.graph.checksum != checksum:
         raise ValueError(
-            f"the graph {dataset!r} has checksum {loaded.graph.checksum}, the study's has {checksum}; "
+            f"the graph {dataset!r} has checksum {loaded.graph.checksum}, but the study expects {checksum}; "
             "its files have changed, so start a new study"
         )
     return loaded.graph, _splits(loaded, protocol, splits, data_root)
@@ -168,3 +171,82 @@ def _splits(loaded: Dataset, protocol: str, count: int | None, data_root: str | 
     if protocol == "fixed":
         return load_splits(loaded.entry.name, protocol, count=count, data_root=data_root)
     return make_splits(loaded.graph, protocol, count=10 if count is None else count)
+
+
+def model_space(model: str) -> dict[str, tuple[Any, ...]]:
+    """The space of a model of the zoo; for NewtonNet also the variant of the penalty.
+
+    >>> model_space("mlp")["weight_decay"]
+    (0.0, 0.0005)
+    """
+    space = dict(find_model(model).space)
+    return {**space, "variant": ("paper", "code")} if model == "newtonnet" else space
+
+
+def free(space: Space, fixed: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """The part of a space that is not fixed; ``gammas`` fixes all three.
+
+    >>> free({"gamma1": (0, 1), "dropout": (0.5,)}, {"gammas": (0, 0, 0)})
+    {'dropout': (0.5,)}
+    """
+    covered = {*fixed, *(GAMMAS if "gammas" in fixed else ())}
+    return {name: tuple(choices) for name, choices in space.items() if name not in covered}
+
+
+def difference(setting: Setting, base: Setting) -> dict[str, Any]:
+    """The fields in which a setting differs from another of the same model, as plain data."""
+    changes: dict[str, Any] = {}
+    for ours, theirs in ((setting.options, base.options), (setting.config, base.config)):
+        for item in fields(ours):
+            value = getattr(ours, item.name)
+            if item.name not in LOOP and value != getattr(theirs, item.name):
+                changes[item.name] = list(value) if isinstance(value, tuple) else value
+    return changes
+
+
+def identity(setting: Setting) -> str:
+    """The same text for two settings that train the same model in the same way.
+
+    A rate that is not given equals the one it falls back on, and without a penalty the fields of the penalty do not
+    count.
+    """
+    decided = {**asdict(setting.options), **_resolved(setting)}
+    if not any(setting.config.gammas):
+        decided = {name: value for name, value in decided.items() if name not in _PENALTY}
+    return json.dumps(_as_floats(decided), sort_keys=True)
+
+
+def point(setting: Setting, space: Space) -> dict[str, Any] | None:
+    """The setting as a point of a space, in the space's own values; None if it lies outside.
+
+    Fields that the space does not vary are ignored.
+    """
+    gammas = dict(zip(GAMMAS, setting.config.gammas, strict=True))
+    values = {**asdict(setting.options), **_resolved(setting), **gammas}
+    if any(values[name] not in choices for name, choices in space.items()):
+        return None
+    return {name: choices[choices.index(values[name])] for name, choices in space.items()}
+
+
+def _resolved(setting: Setting) -> dict[str, Any]:
+    """The training fields without those of the loop, every None replaced by the value it stands for."""
+    config = setting.config
+    given = {name: value for name, value in asdict(config).items() if name not in LOOP}
+    return given | {
+        "filter_learning_rate": config.rate("filter"),
+        "gate_learning_rate": config.rate("gates"),
+        "branch_learning_rate": config.rate("branch"),
+        "filter_weight_decay": config.decay("filter"),
+        "gate_weight_decay": config.decay("gates"),
+        "penalty": "squared" if config.squared else "norm",
+        "homophily_interval": config.refresh,
+    }
+
+
+def _as_floats(value: Any) -> Any:
+    """Whole numbers as floats, so that 0 and 0.0 are one setting."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(value, Mapping):
+        return {key: _as_floats(item) for key, item in value.items()}
+    return [_as_floats(item) for item in value] if isinstance(value, list | tuple) else value

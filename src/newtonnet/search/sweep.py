@@ -1,35 +1,43 @@
-"""The search itself: propose a batch, have it run, store what is finished, until there are enough trials."""
+"""The search itself: propose a batch, run it, store what is finished, until there are enough trials."""
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from newtonnet.training import Progress
 
 from .executors import Executor, in_process
-from .propose import Proposal, propose
+from .propose import propose
 from .store import Store
-from .study import Study
-from .task import Task, group
-from .trial import Trial
+from .study import Study, load_data
+from .trials import Proposal, Task, Trial, group, run_task
+
+EPOCHS = 3
+"""Epochs that :func:`measure` times, after one that warms up."""
+SETTINGS = 3
+"""Settings of the first batch that :func:`measure` trains."""
 
 Stop = Callable[[float], bool]
-"""Told how many seconds the next task is expected to take, whether to leave it."""
+"""From the seconds that the next task is expected to take to whether to stop before it."""
 
 
 def sweep(
     study: Study, store: Store, *, executor: Executor | None = None, trials: int = 40, stop: Stop | None = None
 ) -> Iterator[Trial]:
-    """Search one study until its store holds ``trials`` trials; yields each new one when it is stored.
+    """Search one study until its store holds ``trials`` trials; yields each new trial once it is stored.
 
-    What is in the store is never run again, and a search that was killed anywhere goes on to the same trials as one
-    that was not: proposals depend on the study and on finished batches only, and populations are put together within a
-    batch.
+    Stored trials are never run again, and a search that was killed continues to the same trials as one that was not:
+    proposals depend only on the study and on finished batches, and a population never spans two batches.
 
     Args:
-        study: what is searched.
-        store: its opened file.
+        study: the study to search.
+        store: its open file.
         executor: where tasks run; in this process if not given.
-        trials: settings to try in all, those in the store included; fewer where the space has no more.
-        stop: asked before each task, with the seconds it is expected to take; where it says yes the task is not begun.
+        trials: number of settings to try in all, including stored ones; fewer if the space has no more.
+        stop: called before each task with the seconds it is expected to take; if it returns True no more are started.
     """
     for _, trial in sweep_all([(study, store, trials)], executor=executor, stop=stop):
         yield trial
@@ -38,41 +46,41 @@ def sweep(
 def sweep_all(
     cells: Sequence[tuple[Study, Store, int]], *, executor: Executor | None = None, stop: Stop | None = None
 ) -> Iterator[tuple[Study, Trial]]:
-    """Search several studies, the earlier ones first; a later one fills in where a batch leaves workers idle.
+    """Search several studies, earlier ones first; later ones use the workers that a batch leaves idle.
 
     Args:
-        cells: each study with its opened file and the settings to try in all, those in the file included.
+        cells: each study with its open file and the number of settings to try in all, including stored ones.
         executor: where tasks run; in this process if not given.
-        stop: asked before each task, with the seconds it is expected to take; where it says yes the task is not begun.
+        stop: called before each task with the seconds it is expected to take; if it returns True it is not started.
     """
     for _, _, trials in cells:
         if trials < 1:
             raise ValueError(f"at least 1 trial is needed, got {trials}")
-    courses = {study.key: _Course(study, store, trials) for study, store, trials in cells}
-    if len(courses) < len(cells):
+    states = {study.key: _State(study, store, trials) for study, store, trials in cells}
+    if len(states) < len(cells):
         raise ValueError("a study is given twice")
 
     def source() -> Task | None:
-        for course in courses.values():
-            task = course.next_task()
-            if task is not None and (stop is None or not stop(_expected(task, courses.values()))):
-                return course.begin()
+        for state in states.values():
+            task = state.next_task()
+            if task is not None and (stop is None or not stop(_expected(task, states.values()))):
+                return state.start()
         return None
 
     with closing((executor or in_process())(source)) as results:
         for task, finished in results:
-            courses[task.study.key].finish(finished)
+            states[task.study.key].finish(finished)
             for trial in finished:
                 yield task.study, trial
 
 
 def open_batch(study: Study, trials: Sequence[Trial], wanted: int) -> list[Proposal]:
-    """The settings that are still to be tried of the first batch that is not finished; none where the search is done.
+    """The untried settings of the first unfinished batch; empty if the search is complete.
 
     Args:
-        study: what is searched.
-        trials: those that are finished.
-        wanted: how many there shall be in the end.
+        study: the study.
+        trials: its finished trials.
+        wanted: number of trials to reach.
     """
     there = {trial.number: trial for trial in trials}
     missing = next((number for number in range(wanted) if number not in there), None)
@@ -83,20 +91,20 @@ def open_batch(study: Study, trials: Sequence[Trial], wanted: int) -> list[Propo
     for proposal in proposals:
         if proposal.number in there and there[proposal.number].setting != proposal.setting:
             raise ValueError(
-                f"trial {proposal.number} of {study.name} on {study.dataset} is not what is proposed here; go on with "
-                "the versions of newtonnet and optuna that began this batch, or move its file away"
+                f"trial {proposal.number} of {study.name} on {study.dataset} is not what is proposed here; continue "
+                "with the versions of newtonnet and optuna that began this batch, or move its file away"
             )
     return [proposal for proposal in proposals if proposal.number < wanted and proposal.number not in there]
 
 
 def count_left(study: Study, trials: Sequence[Trial], wanted: int) -> int:
-    """Settings that are still to be tried of ``wanted``; none where the space has no others."""
+    """Number of settings still to try of ``wanted``; 0 if the space has no others."""
     numbers = {trial.number for trial in trials}
     return sum(number not in numbers for number in range(wanted)) if open_batch(study, trials, wanted) else 0
 
 
-class _Course:
-    """How far one study is: its trials, the tasks of its open batch, and how many of them run."""
+class _State:
+    """The state of one study: its trials, the tasks of its open batch, and how many of them are running."""
 
     def __init__(self, study: Study, store: Store, wanted: int) -> None:
         self.study, self.store, self.wanted = study, store, wanted
@@ -105,12 +113,12 @@ class _Course:
         self.running = 0
 
     def next_task(self) -> Task | None:
-        """The next task that can run now; the next batch is opened when all of the last is finished."""
+        """The next task that can run now; a batch is opened once the previous one is finished."""
         if not self.ready and not self.running:
             self.ready.extend(group(self.study, open_batch(self.study, list(self.trials.values()), self.wanted)))
         return self.ready[0] if self.ready else None
 
-    def begin(self) -> Task:
+    def start(self) -> Task:
         self.running += 1
         return self.ready.popleft()
 
@@ -120,13 +128,49 @@ class _Course:
         self.trials |= {trial.number: trial for trial in trials}
 
 
-def _expected(task: Task, courses: Iterable[_Course]) -> float:
-    """Seconds for a task: for each setting the longest so far of its study, or else of its graph, or else of any.
-
-    0 where nothing has been tried yet.
-    """
-    begun = [course for course in courses if course.trials]
-    on_graph = [course for course in begun if course.study.dataset == task.study.dataset]
-    own = [course for course in on_graph if course.study.key == task.study.key]
-    known = [trial.seconds for course in own or on_graph or begun for trial in course.trials.values()]
+def _expected(task: Task, states: Iterable[_State]) -> float:
+    """Expected seconds of a task: the slowest trial so far of its study, else of its graph, else of any; 0 if none."""
+    begun = [state for state in states if state.trials]
+    on_graph = [state for state in begun if state.study.dataset == task.study.dataset]
+    own = [state for state in on_graph if state.study.key == task.study.key]
+    known = [trial.seconds for state in own or on_graph or begun for trial in state.trials.values()]
     return max(known, default=0.0) * len(task.proposals)
+
+
+@dataclass(frozen=True)
+class TrialCost:
+    """Seconds of one core that a setting of a study takes."""
+
+    study: Study
+    epoch: float
+    """One epoch of one setting on all splits, the mean over a few settings."""
+
+    @property
+    def likely(self) -> float:
+        """Seconds of a setting that trains for twice the patience, as most do."""
+        epochs = self.study.max_epochs if self.study.patience is None else 2 * self.study.patience
+        return self.epoch * min(epochs, self.study.max_epochs)
+
+    @property
+    def longest(self) -> float:
+        """Seconds of a setting that uses all its epochs."""
+        return self.epoch * self.study.max_epochs
+
+
+def measure(study: Study, *, data_root: str | Path | None = None) -> TrialCost:
+    """Train the study's first settings for a few epochs and measure the time."""
+    graph, splits = load_data(
+        study.dataset, checksum=study.checksum, protocol=study.protocol, splits=study.splits, data_root=data_root
+    )
+    seconds = []
+    short = replace(study, max_epochs=1 + EPOCHS, patience=None)
+    for proposal in propose(study, [], 0)[:SETTINGS]:
+        ticks: list[float] = []
+
+        def tick(_: Progress, ticks: list[float] = ticks) -> None:
+            ticks.append(time.monotonic())
+
+        run_task(Task(short, (proposal,)), graph, splits, progress=tick)
+        parts = len(ticks) / short.max_epochs  # a population may train in parts, one after another; each part ticks
+        seconds.append(parts * (ticks[-1] - ticks[0]) / max(len(ticks) - 1, 1))
+    return TrialCost(study, sum(seconds) / len(seconds))

@@ -1,18 +1,20 @@
 """Training: configuration, shape-aware penalty, metrics, the loop, checkpoints and records."""
 
-from .config import Config
+from .config import SHARED, Config
 from .engine import fit
 from .metrics import roc_auc
-from .record import FREQUENCIES, NUMERICS, Outcome, Record, Summary, summarise
+from .record import ADDED, FREQUENCIES, NUMERICS, Outcome, Record, Summary, summarise
 from .run import Progress
 from .setting import GAMMAS, Setting, override
 from .shape import band_masks, predicted_homophily, shape_penalty
 from .statistics import compare, estimate
 
 __all__ = [
+    "ADDED",
     "FREQUENCIES",
     "GAMMAS",
     "NUMERICS",
+    "SHARED",
     "Config",
     "Outcome",
     "Progress",

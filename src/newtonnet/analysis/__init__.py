@@ -1,0 +1,22 @@
+"""The whole analysis of a graph in two tables: model, predictions, held-out scores, page and run folder."""
+
+from .evaluation import FOLDS, HeldOut, evaluate_models, held_out_folds
+from .run_folder import FILES, MODEL, PAGE, PREDICTIONS, RunDescription, TableFile
+from .workflow import Analysis, AnalysisProgress, Prediction, analyse
+
+__all__ = [
+    "FILES",
+    "FOLDS",
+    "MODEL",
+    "PAGE",
+    "PREDICTIONS",
+    "Analysis",
+    "AnalysisProgress",
+    "HeldOut",
+    "Prediction",
+    "RunDescription",
+    "TableFile",
+    "analyse",
+    "evaluate_models",
+    "held_out_folds",
+]

@@ -1,0 +1,190 @@
+"""Cross-validation of a model and its rivals on the same folds, within a time limit and stopped by Ctrl-C."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from newtonnet.estimator import CrossValidation, NewtonNetClassifier, cross_validate, fold_pairs
+from newtonnet.graphs import Graph
+
+Pair = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""Training and test nodes of a fold."""
+ReportProgress = Callable[[str, float, float], None]
+"""Receives the current activity, the finished share of the step, and the best validation score so far."""
+StartStep = Callable[[str], ReportProgress]
+"""Announces a step by its name and returns the function that reports its progress."""
+
+FOLDS = 5
+"""Default number of folds; fewer if there are fewer labels."""
+GIVEN = 0.9
+"""Share of the remaining time that fits receive; the rest is for the page."""
+LEAST = 0.2
+"""Smallest share of its time slice that a fit receives, however large the overhead is."""
+WORTH = 2
+"""A fit should have at least this multiple of its overhead; otherwise fewer folds are run."""
+FEWEST = 2
+"""Folds that are always attempted: one fold alone gives no differences."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Cross-validations over the folds that all models finished, and remarks on what was skipped."""
+
+    ours: CrossValidation | None
+    others: Mapping[str, CrossValidation]
+    remarks: Sequence[str]
+
+
+def held_out_folds(graph: Graph, folds: int | None, seed: int) -> list[Pair]:
+    """Training and test nodes of every fold.
+
+    Args:
+        graph: the graph with its labels.
+        folds: number of folds, 0 for none; None chooses :data:`FOLDS`, or the number of labels if that is smaller.
+        seed: random seed of the folds.
+    """
+    labelled = len(graph.labelled)
+    count = min(FOLDS, labelled) if folds is None else folds
+    if count != 0 and not 2 <= count <= labelled:
+        raise ValueError(f"folds must be 0, or between 2 and the {labelled} labelled nodes, got {count}")
+    return fold_pairs(graph, count, seed=seed) if count else []
+
+
+def evaluate_models(
+    classifier: NewtonNetClassifier,
+    graph: Graph,
+    pairs: Sequence[Pair],
+    rivals: Sequence[NewtonNetClassifier],
+    *,
+    deadline: float,
+    overhead: float = 0.0,
+    stop: Callable[[], bool],
+    start_step: StartStep,
+) -> HeldOut:
+    """Cross-validate a model and its rivals fold by fold, so that they can be compared whenever the time runs out.
+
+    All models receive the same time on a fold, an equal part of the time that is left; unused time passes to the next
+    fold. A fold counts only if all models finished it; a rival that finished none is left out. If fits exceed their
+    time, later ones receive less, and if too little would remain for a fit, fewer folds are run.
+
+    Args:
+        classifier: the model; it is not changed.
+        graph: the graph with its labels.
+        pairs: training and test nodes of each fold.
+        rivals: other models.
+        deadline: when to finish, on the monotonic clock.
+        overhead: seconds by which a fit is expected to exceed its time, until the first fits show it.
+        stop: returns True once the run should stop.
+        start_step: called with the name of every fit.
+    """
+    if not pairs:
+        return HeldOut(None, {}, [])
+    done: dict[str, list[CrossValidation]] = {one.model: [] for one in (classifier, *rivals)}
+    refused: dict[str, str] = {}
+    excess: list[float] = []
+    for number, pair in enumerate(pairs):
+        models = [one for one in (classifier, *rivals) if one.model not in refused]
+        left = deadline - time.monotonic()
+        beyond = max(excess, default=overhead)
+        more = min(len(pairs) - number, max(_affordable(left, beyond * len(models)), FEWEST - number))
+        # A fold that cannot be finished would not count.
+        if stop() or left <= 0 or more <= 0 or (number and left < beyond * len(models)):
+            break
+        part = GIVEN * left / (len(models) * more)
+        limit = max(part - beyond, LEAST * part)
+        for one in models:
+            began = time.monotonic()
+            if stop() or began >= deadline:
+                break
+            try:
+                report = start_step(f"{one.model}, fold {number + 1} of {len(pairs)}")
+                found = _fold(one, graph, pair, limit, stop, report)
+            except ValueError as reason:
+                if one is classifier:
+                    return HeldOut(None, {}, [f"Cross-validation skipped: too few labelled nodes ({reason})."])
+                refused[one.model] = str(reason)
+                continue
+            done[one.model] += [] if found is None else [found]
+            excess.append(max(time.monotonic() - began - limit, 0.0))
+    why = "the run was stopped" if stop() else "the time limit was reached"
+    return _common_folds(classifier.model, done, refused, folds=len(pairs), why=why)
+
+
+@contextmanager
+def first_interrupt() -> Iterator[Callable[[], bool]]:
+    """Yield a function that returns whether Ctrl-C was pressed; a second Ctrl-C raises ``KeyboardInterrupt`` at once.
+
+    Nothing changes if Ctrl-C is ignored, as in a background job, or outside the main thread, which gets no signals.
+    """
+    asked = threading.Event()
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or before in (signal.SIG_IGN, None):
+        yield asked.is_set
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield asked.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _affordable(left: float, overhead: float) -> int:
+    """Number of folds for which the time suffices.
+
+    >>> _affordable(100.0, 9.0), _affordable(100.0, 90.0)
+    (5, 0)
+    """
+    return int(GIVEN * left / max(WORTH * overhead, 1e-9))
+
+
+def _fold(
+    classifier: NewtonNetClassifier,
+    graph: Graph,
+    pair: Pair,
+    limit: float,
+    stop: Callable[[], bool],
+    report: ReportProgress,
+) -> CrossValidation | None:
+    """One fold within a time limit; None if Ctrl-C cut it short."""
+    one = clone(classifier).set_params(time_limit=limit)
+    found = cross_validate(one, graph, [pair], stop=stop, progress=lambda _: report)
+    return None if stop() and not found.estimators[0].complete_ else found
+
+
+def _common_folds(
+    model: str, done: Mapping[str, Sequence[CrossValidation]], refused: Mapping[str, str], *, folds: int, why: str
+) -> HeldOut:
+    """Keep the folds that all models finished, and say why there are no more."""
+    compared = {name: rows for name, rows in done.items() if name == model or (rows and name not in refused)}
+    common = min(len(rows) for rows in compared.values())
+    if common == 0:
+        return HeldOut(None, {}, [f"Cross-validation skipped: {why}."])
+    joined = {name: _join(rows[:common]) for name, rows in compared.items()}
+    remarks = [f"The scores are from {common} of {folds} folds: {why}."] if common < folds else []
+    missing = {name: refused.get(name, why) for name in done if name not in compared}
+    remarks += [f"Comparison with {name} skipped: {reason}." for name, reason in missing.items()]
+    return HeldOut(joined.pop(model), joined, remarks)
+
+
+def _join(folds: Sequence[CrossValidation]) -> CrossValidation:
+    return CrossValidation(
+        scores=np.concatenate([fold.scores for fold in folds]),
+        seconds=np.concatenate([fold.seconds for fold in folds]),
+        estimators=[one for fold in folds for one in fold.estimators],
+        test=[nodes for fold in folds for nodes in fold.test],
+        probabilities=[shares for fold in folds for shares in fold.probabilities],
+    )

@@ -1,0 +1,572 @@
+"""From two tables to a fitted model, predictions for every node, held-out scores and a page."""
+
+import json
+import math
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from copy import copy
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from newtonnet.estimator import NewtonNetClassifier, score
+from newtonnet.files import write_whole
+from newtonnet.graphs import Graph, check_trainable
+from newtonnet.nn import find_model
+from newtonnet.out_of_core import read_mapped
+from newtonnet.out_of_core.propagate_blocks import MEMORY
+from newtonnet.report import Findings, ModelScores, gather, guess, headline, is_known, plural, render_findings
+from newtonnet.tables import Reading, TableOptions, TableSource, column_names, listed, read_tables
+
+from .evaluation import StartStep, evaluate_models, first_interrupt, held_out_folds
+from .run_folder import (
+    PAGE,
+    PREDICTIONS,
+    RUN,
+    RunDescription,
+    TableFile,
+    check_folder,
+    file_checksum,
+    ids_checksum,
+    predictions_csv,
+    predictions_table,
+    read_predictions,
+    read_run,
+    run_text,
+    write_model,
+)
+
+OUT_OF_CORE = "out-of-core"
+RIVALS = ("mlp", "gcn")
+"""Models to compare with: one ignores the edges, the other only smooths over them."""
+FINAL = 0.25
+"""Share of the time for the model that is kept; the rest is for evaluating it."""
+SEVERAL = 10
+"""A column with at least this many classes, none of them twice, is taken for a column of ids."""
+SAME = 0.9
+"""If this share of known ids has the classes of the fit, they are taken for the same nodes."""
+
+
+@dataclass(frozen=True)
+class AnalysisProgress:
+    """How far an analysis is.
+
+    Attributes:
+        step: the current step, such as ``the model`` or ``gcn, fold 2 of 5``.
+        activity: what the step is doing; empty when it starts.
+        share: the finished share of the step, between 0 and 1.
+        best: best validation score so far; NaN when the step starts.
+        left: seconds until the time limit.
+    """
+
+    step: str
+    activity: str
+    share: float
+    best: float
+    left: float
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """Predicted classes of the nodes of two tables.
+
+    Attributes:
+        summary: the counts and the score that ``newtonnet predict --json`` prints.
+        notes: remarks on how the tables were read.
+        table: the predictions as an Arrow table.
+    """
+
+    summary: dict[str, Any]
+    notes: tuple[str, ...]
+    table: pa.Table = field(repr=False)
+
+    @property
+    def predictions(self) -> Any:
+        """The rows of predictions.csv, one for each node: a pandas frame, or an Arrow table without pandas."""
+        return _frame(self.table)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the predictions to a CSV file."""
+        write_whole(Path(path), predictions_csv(self.table))
+
+
+@dataclass(frozen=True, eq=False)
+class Analysis:
+    """A fitted model, its predictions and its evaluation; :func:`analyse` makes one, :meth:`load` reads one.
+
+    Attributes:
+        model: the fitted classifier.
+        run: how the tables were read, with checksums, arguments and results: the contents of run.json.
+        findings: everything that the page shows, as plain data; None for an analysis that was loaded.
+        folder: the run folder, if there is one.
+    """
+
+    model: NewtonNetClassifier
+    run: RunDescription = field(repr=False)
+    findings: Findings | None = field(repr=False)
+    folder: Path | None
+    _table: pa.Table | None = field(default=None, repr=False)
+    _page: str | None = field(default=None, repr=False)
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Scores, homophily and remarks: what ``newtonnet fit --json`` prints."""
+        return {**self.run.outcome, "folder": None if self.folder is None else str(self.folder)}
+
+    @property
+    def table(self) -> pa.Table:
+        """The predictions as an Arrow table."""
+        return read_predictions(self._file(PREDICTIONS)) if self._table is None else self._table
+
+    @property
+    def predictions(self) -> Any:
+        """The rows of predictions.csv, one for each node: a pandas frame, or an Arrow table without pandas."""
+        return _frame(self.table)
+
+    @property
+    def page(self) -> str:
+        """The HTML of the page."""
+        return self._file(PAGE).read_text(encoding="utf-8") if self._page is None else self._page
+
+    def report(self, path: str | PathLike[str]) -> None:
+        """Write the page to an HTML file."""
+        write_whole(Path(path), self.page)
+
+    def save(self, folder: str | PathLike[str], *, force: bool = False) -> None:
+        """Write the run folder, which :meth:`load` and ``newtonnet predict`` read.
+
+        Args:
+            folder: a new or empty folder, or one with an older run of the same table of nodes.
+            force: write into a folder that holds something else, or the run of another table.
+        """
+        place = Path(folder)
+        check_folder(place, tables=[_file_of(self.run.nodes.path), _file_of(self.run.edges.path)], force=force)
+        page = self.page
+        run = replace(self.run, model=write_model(place, self.model, self.table))
+        write_whole(place / PAGE, page)
+        write_whole(place / RUN, run_text(run))
+
+    @classmethod
+    def load(cls, folder: str | PathLike[str]) -> Self:
+        """Read a run folder; refused if it is damaged or was written by a newer version."""
+        run, classifier = read_run(Path(folder))
+        return cls(classifier, run, None, Path(folder))
+
+    def predict(self, nodes: TableSource | None = None, edges: TableSource | None = None) -> Prediction:
+        """Predict the class of every node of two tables that have the columns of those of the fit.
+
+        Args:
+            nodes: table of nodes; a column of labels is optional and only used for the score.
+            edges: table of edges. Without both tables, those of the fit are read again.
+        """
+        if (nodes is None) != (edges is None):
+            raise ValueError("nodes and edges belong together; give both tables, or neither for those of the fit")
+        new = nodes is not None
+        tables = self.fitted_tables() if nodes is None or edges is None else (nodes, edges)
+        # Features that are stored on disk belong to the tables of the fit.
+        classifier = copy(self.model).set_params(store=None if new else self.model.store)
+        with _table_reader(classifier) as read:
+            graph, notes = _read_again(read, *tables, self.run)
+            _check_tied(classifier, graph, self.run)
+            probabilities = classifier.predict_proba(graph)
+            names = classifier.ensemble_.class_names
+            table = predictions_table(graph, probabilities, names)
+            seen = self._seen(graph, names, same=_table_file(tables[0]).sha256 == self.run.nodes.sha256 or not new)
+            counted, reached, remark = _score(classifier.metric, graph, probabilities, seen)
+        counts = Counter(table["label"].to_pylist())
+        summary = {
+            "nodes": graph.nodes,
+            "predicted": {name: counts[name] for name in names},
+            "labelled": len(graph.labelled),
+            "judged": counted,
+            "metric": classifier.metric,
+            "score": reached,
+            "remark": remark,
+        }
+        return Prediction(summary, tuple(notes) if new else (), table)
+
+    def fitted_tables(self) -> tuple[Path, Path]:
+        """The files that the model was fitted on; refused if they are gone or were changed since."""
+        for file in (self.run.nodes, self.run.edges):
+            if file.path is None:
+                raise ValueError("the model was fitted on tables in memory; give nodes and edges")
+            path = Path(file.path)
+            if not path.is_file():
+                raise ValueError(f"{path}, which the model was fitted on, is gone; give nodes and edges")
+            if file_checksum(path) != file.sha256:
+                raise ValueError(f"{path} was changed after the fit; give nodes and edges, or fit again")
+        return Path(str(self.run.nodes.path)), Path(str(self.run.edges.path))
+
+    def _file(self, name: str) -> Path:
+        if self.folder is None or not (self.folder / name).is_file():
+            raise ValueError(f"{self.folder} has no {name}: the run ended before it was written; fit again")
+        return self.folder / name
+
+    def _seen(self, graph: Graph, names: Sequence[str], *, same: bool) -> NDArray[np.bool_]:
+        """Which of a graph's labelled nodes the model was fitted on, by their ids.
+
+        Ids such as row numbers may belong to other nodes in another graph: then the classes disagree, and no node
+        counts as one of the fit.
+        """
+        if same:
+            return np.ones(len(graph.labelled), dtype=bool)
+        try:
+            pairs = zip(self.table["node"].to_pylist(), self.table["known"].to_pylist(), strict=True)
+        except (OSError, ValueError):
+            return np.zeros(len(graph.labelled), dtype=bool)
+        fitted = {name: kind for name, kind in pairs if kind is not None}
+        ids = [graph.node_names[node] for node in graph.labelled.tolist()]
+        seen = np.array([name in fitted for name in ids], dtype=bool)
+        classes = [names[place] for place in graph.labels[graph.labelled].tolist()]
+        agreeing = sum(fitted.get(name) == kind for name, kind in zip(ids, classes, strict=True))
+        return seen if agreeing >= SAME * seen.sum() else np.zeros_like(seen)
+
+
+def analyse(
+    nodes: TableSource,
+    edges: TableSource,
+    *,
+    label_column: str,
+    tables: TableOptions | None = None,
+    classifier: NewtonNetClassifier | None = None,
+    folds: int | None = None,
+    compare: bool = True,
+    time_limit: float = 240.0,
+    title: str | None = None,
+    folder: str | PathLike[str] | None = None,
+    force: bool = False,
+    command: str | None = None,
+    progress: Callable[[AnalysisProgress], None] | None = None,
+    message: Callable[[str], None] | None = None,
+) -> Analysis:
+    """Learn the classes of a graph's nodes from two tables, as ``newtonnet fit`` does.
+
+    The model receives a quarter of the time; cross-validation, and an MLP and a GCN on the same folds, share the rest.
+    Ctrl-C ends the running step and skips the others, and the results so far are returned; a second Ctrl-C raises
+    ``KeyboardInterrupt``.
+
+    Args:
+        nodes: one row for each node: a CSV or Parquet file, a pandas frame or an Arrow table.
+        edges: one row for each edge, naming two nodes.
+        label_column: column of the nodes with the class, blank if it is unknown.
+        tables: the other columns and how to read them.
+        classifier: the model and its parameters; it is not changed. Its time limit is set from ``time_limit``.
+        folds: number of folds that are held out in turn, 0 for no evaluation; 5, or the number of labels, if None.
+        compare: evaluate an MLP and a GCN on the same folds.
+        time_limit: seconds for everything.
+        title: title of the page.
+        folder: run folder; the model and its predictions are written as soon as the model is fitted.
+        force: write into a folder that holds something else, or the run of another table.
+        command: the command that repeats the run, for the page; the call of this function if None.
+        progress: called with the progress of every step.
+        message: called with lines for the user: how the columns were read, and where the model was written.
+    """
+    started = time.monotonic()
+    if not time_limit > 0:
+        raise ValueError(f"time_limit must be seconds above 0, got {time_limit!r}")
+    say, show = message or _ignore, progress or _ignore
+    source, place = _file_of(nodes), _file_of(folder)
+    if place is not None:
+        check_folder(place, tables=[source, _file_of(edges)], force=force)
+    options = replace(tables or TableOptions(), label_column=label_column)
+    classifier = NewtonNetClassifier() if classifier is None else clone(classifier)
+    find_model(classifier.model)
+    arguments = {**asdict(options), **classifier.get_params(), "folds": folds, "compare": compare, "title": title}
+    with ExitStack() as stack:
+        read = stack.enter_context(_table_reader(classifier))
+        show(AnalysisProgress("reading the tables", "", 0.0, math.nan, time_limit))
+        reading = read(nodes, edges, options)
+        graph = reading.graph
+        _check_labels(reading, classifier, str(source or "the table of nodes"))
+        pairs = held_out_folds(graph, folds, classifier.random_state if isinstance(classifier.random_state, int) else 0)
+        run = _describe(nodes, edges, reading, {**arguments, "time_limit": time_limit})
+        stop = _announced(stack.enter_context(first_interrupt()), say)
+        deadline = started + time_limit
+        start_step = _steps(show, say, deadline, [reading.read_as, *(f"note: {note}" for note in reading.notes)])
+
+        began = time.monotonic()
+        limit = max(deadline - began, 0.1) * (FINAL if pairs else 1.0)
+        classifier.set_params(time_limit=limit).fit(graph, stop=stop, progress=start_step("the model"))
+        probabilities = classifier.predict_proba(graph)
+        predictions = predictions_table(graph, probabilities, classifier.ensemble_.class_names)
+        model = copy(classifier).set_params(store=arguments["store"])  # a temporary store ends with this function
+        run_text(run)  # what cannot be written is found before anything is overwritten
+        if place is not None:
+            run = replace(run, model=write_model(place, model, predictions))
+            write_whole(place / RUN, run_text(run))
+            say(f"model and predictions are in {place}")
+
+        overhead = max(time.monotonic() - began - limit, 0.0)
+        rivals = _rivals(classifier) if compare and classifier.regime != OUT_OF_CORE else []
+        held_out = evaluate_models(
+            classifier, graph, pairs, rivals, deadline=deadline, overhead=overhead, stop=stop, start_step=start_step
+        )
+        stopped = stop()
+        start_step("the page")
+        findings = gather(
+            classifier,
+            graph,
+            probabilities,
+            title=title or f"What was learned from {source.name if source else 'the tables'}",
+            command=command or _call(nodes, edges, label_column),
+            seconds=time.monotonic() - started,
+            ours=held_out.ours,
+            others=held_out.others,
+            left_out=reading.left_out,
+            columns=reading.read_as,
+            data_warnings=reading.notes,
+            warnings=[*_remarks(classifier, stopped=stopped), *held_out.remarks],
+            max_memory=classifier.max_memory or MEMORY if classifier.regime == OUT_OF_CORE else None,
+        )
+        page = render_findings(findings)
+        run = replace(run, finished=True, outcome=_outcome(findings, classifier, stopped=stopped))
+        if place is not None:
+            write_whole(place / PAGE, page)
+            write_whole(place / RUN, run_text(run))
+    return Analysis(model, run, findings, place, predictions, page)
+
+
+@contextmanager
+def _table_reader(classifier: NewtonNetClassifier) -> Iterator[Callable[..., Reading]]:
+    """The function that reads tables; out of core, one that keeps the edges in a folder that is removed at the end.
+
+    Out of core a classifier without a store keeps its features there, too.
+    """
+    if classifier.regime != OUT_OF_CORE:
+        yield read_tables
+        return
+    store = None if classifier.store is None else Path(classifier.store)
+    disk = None if store is None else next(place for place in store.absolute().parents if place.exists())
+    with tempfile.TemporaryDirectory(prefix="newtonnet-edges-", dir=disk) as name:
+        classifier.set_params(store=store or Path(name) / "blocks")
+        yield partial(_read_on_disk, Path(name) / "adjacency", classifier.max_memory)
+
+
+def _read_on_disk(
+    folder: Path, max_memory: int | None, nodes: TableSource, edges: TableSource, *options: Any, **more: Any
+) -> Reading:
+    """Read tables with their edges kept in a folder."""
+    files = _file_of(nodes), _file_of(edges)
+    if files[0] is None or files[1] is None:
+        raise TypeError("the out-of-core regime reads tables from files; give paths of CSV or Parquet files")
+    return read_mapped(files[0], files[1], *options, folder=folder, max_memory=max_memory, **more)
+
+
+def _read_again(
+    read: Callable[..., Reading], nodes: TableSource, edges: TableSource, run: RunDescription
+) -> tuple[Graph, list[str]]:
+    """Read tables as those of a run were read, with notes; the column of labels may be missing."""
+    there = column_names(nodes, text_encoding=run.text_encoding)
+    ignore = tuple(name for name in run.arguments.get("ignore") or () if name in there)
+    reading = read(
+        nodes,
+        edges,
+        TableOptions(ignore=ignore, directed=run.arguments.get("directed", False), text_encoding=run.text_encoding),
+        columns=run.columns if run.columns.label in there else replace(run.columns, label=None),
+        encoding=run.encoding,
+        class_names=run.class_names,
+    )
+    if not run.encoding.columns and ids_checksum(reading.graph.node_names) != run.ids:
+        raise ValueError(
+            "this model was fitted without features and is tied to its nodes; it cannot predict for others"
+        )
+    used = (run.columns.source, run.columns.target, run.columns.weight)
+    unused = [name for name in column_names(edges, text_encoding=run.text_encoding) if name not in used]
+    return reading.graph, [*reading.notes, *([f"unused columns of the edges: {listed(unused)}"] if unused else [])]
+
+
+def _check_labels(reading: Reading, classifier: NewtonNetClassifier, nodes: str) -> None:
+    """Refuse labels that leave nothing to evaluate a model on, and a graph that the classifier cannot use."""
+    graph = reading.graph
+    check_trainable(graph)
+    if classifier.transferable and not reading.encoding.columns:
+        raise ValueError(f"transferable needs features, but {nodes} has none; a model without is tied to its nodes")
+    counts = np.bincount(graph.labels[graph.labelled], minlength=graph.classes)
+    column = reading.columns.label
+    if counts.max() < 2:
+        advice = "label more nodes" if len(counts) < SEVERAL else "choose a column of classes, not of ids"
+        raise ValueError(
+            f"no class has two labelled nodes in column {column!r} of {nodes}, so none can be held out to evaluate a "
+            f"model; {advice}"
+        )
+    if classifier.metric == "roc_auc" and graph.classes != 2:
+        raise ValueError(f"roc_auc needs two classes, but column {column!r} has {graph.classes}; use metric accuracy")
+
+
+def _check_tied(classifier: NewtonNetClassifier, graph: Graph, run: RunDescription) -> None:
+    """Refuse another graph than the model's own, or another order of its nodes, if it has weights for each node."""
+    bound = {member.bound for member in classifier.ensemble_.members} - {None}
+    if bound and (ids_checksum(graph.node_names) != run.ids or bound != {graph.structure}):
+        raise ValueError(
+            f"this model is tied to its training graph, and {graph.name!r} is another one; fit with --transferable to "
+            "predict on others"
+        )
+
+
+def _describe(nodes: TableSource, edges: TableSource, reading: Reading, arguments: dict[str, Any]) -> RunDescription:
+    """The run at its start; an argument that JSON does not know is stored as its text."""
+    arguments["seed"] = arguments.pop("random_state")
+    text = json.dumps(arguments, sort_keys=True, default=lambda one: one.item() if hasattr(one, "item") else str(one))
+    return RunDescription(
+        nodes=_table_file(nodes),
+        edges=_table_file(edges),
+        columns=reading.columns,
+        text_encoding=arguments["text_encoding"],
+        encoding=reading.encoding,
+        class_names=reading.graph.class_names,
+        ids=ids_checksum(reading.graph.node_names),
+        model="",
+        arguments=json.loads(text),
+        finished=False,
+        outcome={},
+    )
+
+
+def _rivals(classifier: NewtonNetClassifier) -> list[NewtonNetClassifier]:
+    """The models to compare with, trained in the same way."""
+    names = [name for name in RIVALS if name != classifier.model]
+    return [clone(classifier).set_params(model=name, settings=None, transferable=False) for name in names]
+
+
+def _ignore(_: object) -> None:
+    """Stand in for a function that was not given."""
+
+
+def _steps(
+    show: Callable[[AnalysisProgress], None], say: Callable[[str], None], deadline: float, opening: list[str]
+) -> StartStep:
+    """Announce steps; the opening lines are said once training has begun, so that an error before that stands alone."""
+
+    def start(step: str) -> Callable[[str, float, float], None]:
+        def report(activity: str, share: float, best: float) -> None:
+            while opening:
+                say(opening.pop(0))
+            show(AnalysisProgress(step, activity, share, best, max(deadline - time.monotonic(), 0.0)))
+
+        show(AnalysisProgress(step, "", 0.0, math.nan, max(deadline - time.monotonic(), 0.0)))
+        return report
+
+    return start
+
+
+def _announced(asked: Callable[[], bool], say: Callable[[str], None]) -> Callable[[], bool]:
+    """The same answer; the first time it is True, the user is told."""
+    lines = ["stopping: finished steps are kept and written; press Ctrl-C again to stop at once"]
+
+    def stop() -> bool:
+        answer = asked()
+        while answer and lines:
+            say(lines.pop())
+        return answer
+
+    return stop
+
+
+def _score(
+    metric: str, graph: Graph, probabilities: NDArray[np.float64], seen: NDArray[np.bool_]
+) -> tuple[int, float | None, str]:
+    """Number of scored nodes, their score and a remark; nodes of the fit are scored only if there are no others."""
+    known = graph.labelled
+    new = known[~seen]
+    scored = new if len(new) else known
+    if not len(scored):
+        return 0, None, ""
+    try:
+        reached = score(metric, probabilities[scored], graph.labels[scored])
+    except ValueError as reason:
+        return len(scored), None, f"No score on {plural(len(scored), 'labelled node')}: {reason}."
+    remark = ""
+    if not len(new):
+        remark = "the model was fitted on these nodes, so this does not measure its quality"
+    elif seen.any():
+        remark = f"{plural(int(seen.sum()), 'node')} of the fit left out"
+    return len(scored), reached, remark
+
+
+def _remarks(classifier: NewtonNetClassifier, *, stopped: bool) -> list[str]:
+    """How the run went, and whether the model can be used on another graph."""
+    remarks = []
+    if stopped:
+        remarks.append("The run was stopped before its end; the results so far are shown.")
+    elif not classifier.complete_:
+        remarks.append(
+            "The time limit was reached during tuning: the best model so far was kept, and more time may give a better "
+            "one."
+        )
+    if any(member.bound is not None for member in classifier.ensemble_.members):
+        remarks.append(
+            "The model is tied to the training graph, since it has weights for every node. Fit with --transferable to "
+            "predict on other graphs."
+        )
+    return remarks
+
+
+def _outcome(findings: Findings, classifier: NewtonNetClassifier, *, stopped: bool) -> dict[str, Any]:
+    """The results as plain data; the names are part of the format of run.json."""
+    evaluation = findings.evaluation
+    return {
+        "model": findings.model,
+        "metric": findings.metric,
+        "nodes": findings.data.nodes,
+        "edges": findings.data.edges,
+        "labelled": findings.data.labelled,
+        "classes": list(findings.data.class_names),
+        "cross_validation": None if evaluation is None else _scores(evaluation.ours),
+        "others": {} if evaluation is None else {one.model: _scores(one) for one in evaluation.others},
+        "guess": None if evaluation is None else guess(evaluation, findings.metric),
+        "calibration_error": None if evaluation is None else evaluation.calibration_error,
+        "validation": classifier.validation_score_,
+        "homophily": {
+            "known": findings.homophily.measured,
+            "learned": findings.homophily.learned,
+            "chance": findings.homophily.chance,
+        },
+        "headline": headline(findings),
+        "tried": findings.tried,
+        "complete": classifier.complete_,
+        "stopped": stopped,
+        "remarks": [*findings.warnings, *findings.data.warnings],
+        "seconds": findings.seconds,
+    }
+
+
+def _scores(scores: ModelScores) -> dict[str, Any]:
+    interval = list(scores.interval) if all(map(is_known, scores.interval)) else None
+    return {"mean": scores.mean, "interval": interval, "splits": list(scores.splits), "seconds": scores.seconds}
+
+
+def _call(nodes: TableSource, edges: TableSource, label_column: str) -> str:
+    """The call that repeats an analysis, with the names of the tables that are files."""
+    names = [
+        name if path is None else repr(str(path))
+        for name, path in zip(("nodes", "edges"), map(_file_of, (nodes, edges)), strict=True)
+    ]
+    return f"newtonnet.analyse({', '.join(names)}, label_column={label_column!r})"
+
+
+def _file_of(table: TableSource | None) -> Path | None:
+    """The path of a table; None for one in memory."""
+    return Path(table) if isinstance(table, str | PathLike) else None
+
+
+def _table_file(table: TableSource) -> TableFile:
+    path = _file_of(table)
+    return TableFile(None, None) if path is None else TableFile(str(path.absolute()), file_checksum(path))
+
+
+def _frame(table: pa.Table) -> Any:
+    try:
+        import pandas  # noqa: F401
+    except ModuleNotFoundError:
+        return table
+    return table.to_pandas()

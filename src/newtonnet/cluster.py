@@ -1,0 +1,101 @@
+"""The connection to Ray: to an existing cluster, or to a local Ray on this machine."""
+
+import logging
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+PATIENCE = 10.0
+"""Seconds to wait for an answer from the address of a cluster."""
+CURRENT = Path("/tmp/ray/ray_current_cluster")
+"""Where Ray stores the address of the cluster that this machine belongs to."""
+QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+"""Environment of Ray: no usage reports, and accelerators are left alone."""
+
+
+@contextmanager
+def connected(address: str | None = None, *, cores: int | None = None) -> Iterator[ModuleType]:
+    """The module ``ray``, connected; it disconnects at the end, unless this process was connected before.
+
+    Args:
+        address: ``auto`` for the cluster this machine belongs to, or ``HOST:PORT`` of its head; if not given, a local
+            Ray, unless this process is already connected to one.
+        cores: number of cores of a local Ray; all of this machine if not given.
+    """
+    ray = _import_ray()
+    if ray.is_initialized():
+        if address is not None:
+            raise ValueError(
+                f"this process is connected to Ray already; disconnect first, or give no address (got {address!r})"
+            )
+        yield ray
+        return
+    found = _find(address)
+    try:
+        _connect(ray, found, cores)
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def last_line(error: BaseException) -> str:
+    """The last line of an error message: Ray puts many lines around the cause."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__
+
+
+def _import_ray() -> ModuleType:
+    try:
+        import ray
+    except ImportError as error:
+        raise ValueError(f"a cluster needs Ray ({error}); install it with pip install 'ray[train]'") from None
+    module: ModuleType = ray
+    return module
+
+
+def _find(address: str | None) -> str | None:
+    """The address to connect to; an error if nothing answers there.
+
+    As in Ray, ``auto`` is the address in the environment, or else the one that ``ray start`` has stored.
+    """
+    if address == "auto":
+        address = os.environ.get("RAY_ADDRESS") or (CURRENT.read_text().strip() if CURRENT.is_file() else "auto")
+    if address is not None and address != "auto":
+        _knock(address)
+    return address
+
+
+def _knock(address: str) -> None:
+    """Raise an error if nothing answers at the address; Ray itself would wait a long time."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise ValueError(f"the address of a Ray cluster must be auto or HOST:PORT, got {address!r}")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
+    except (OSError, OverflowError) as error:
+        raise ConnectionError(f"no Ray cluster answers at {address} ({error}); ray start --head starts one") from error
+
+
+def _connect(ray: ModuleType, address: str | None, cores: int | None) -> None:
+    before = {name: os.environ.get(name) for name in QUIET}
+    os.environ.update(QUIET)
+    try:
+        if address is None:
+            own = len(os.sched_getaffinity(0)) if cores is None else cores
+            ray.init("local", num_cpus=own, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False)
+        else:
+            ray.init(address, logging_level=logging.ERROR, log_to_driver=False)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        if address is None:
+            raise ConnectionError(f"cannot start a local Ray: {error}") from error
+        token = "if it requires a token, set RAY_AUTH_MODE=token on this machine too"
+        raise ConnectionError(f"cannot connect to the Ray cluster at {address}: {error}; {token}") from error
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

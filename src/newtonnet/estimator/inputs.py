@@ -1,0 +1,131 @@
+"""What an estimator accepts: its parameters, graphs with labels and masks, and features with names."""
+
+import math
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from newtonnet.graphs import Graph, as_graph, code_labels, named_classes
+from newtonnet.nn import find_model
+
+IN_MEMORY, OUT_OF_CORE = REGIMES = ("memory", "out-of-core")
+MODES = ("auto", "off")
+
+OWN = {name: name for name in ("max_epochs", "patience", "metric")} | dict.fromkeys(
+    ("seed", "run_seed"), "random_state"
+)
+"""Training fields that are not settings, and the parameter to use instead."""
+
+Role = Literal["train", "score"]
+"""Which labels to use: those an estimator may learn from, or those it is scored on."""
+
+
+def check_parameters(given: Mapping[str, Any]) -> None:
+    """Raise an error for parameters of a classifier that make no sense, alone or together."""
+    for name, choices in (("tune", MODES), ("regime", REGIMES)):
+        if given[name] not in choices:
+            raise ValueError(f"{name} must be one of {', '.join(choices)}, got {given[name]!r}")
+    limit = given["time_limit"]
+    if limit is not None and not (isinstance(limit, Real) and 0 < float(limit) < math.inf):
+        raise ValueError(f"time_limit must be seconds above 0, or None for no limit, got {limit!r}")
+    for name, least in {"folds": 2, "threads": 1, "max_memory": 1}.items():
+        value = given[name]
+        if value is not None and not (isinstance(value, Real) and float(value).is_integer() and float(value) >= least):
+            raise ValueError(f"{name} must be a whole number of at least {least}, or None, got {value!r}")
+    settings = given["settings"]
+    if settings is not None and not isinstance(settings, Mapping):
+        raise ValueError(f"settings must be options by name, such as {{'degree': 10}}, got {settings!r}")
+    fixed = dict(settings or {})
+    own = sorted(fixed.keys() & OWN)
+    if own:
+        raise ValueError(f"{own[0]} is not a setting; use the parameter {OWN[own[0]]}")
+    if given["transferable"] and (find_model(given["model"]).bound or fixed.get("branch")):
+        raise ValueError(
+            f"{given['model']} with these settings is transductive: it has weights for every node of the training "
+            "graph; use transferable=False, or another model"
+        )
+    if given["regime"] == OUT_OF_CORE and given["model"] != "newtonnet":
+        raise ValueError(f"regime {OUT_OF_CORE!r} trains newtonnet only, got model {given['model']!r}")
+
+
+def read_labels(graph: Any, y: ArrayLike | None = None, *, role: Role | None = None) -> tuple[Graph, NDArray[Any]]:
+    """The graph with these labels, or its own if none are given, and its classes as the caller writes them.
+
+    Args:
+        graph: anything that :func:`newtonnet.graphs.as_graph` takes.
+        y: one label for each node; -1, None or NaN for unknown.
+        role: without ``y``, use only this part of the labels of PyTorch Geometric data with masks.
+
+    >>> from newtonnet.graphs import from_edges
+    >>> graph, classes = read_labels(from_edges([[0, 1], [1, 2]], np.eye(3)), ["cat", None, "dog"])
+    >>> graph.labels, classes
+    (array([ 0, -1,  1]), array(['cat', 'dog'], dtype='<U3'))
+    """
+    whole = as_graph(graph)
+    if y is None:
+        kept = None if role is None or isinstance(graph, Graph | tuple) else _masked(graph, role, whole.nodes)
+        if kept is not None:
+            whole = whole.relabelled(np.where(kept, whole.labels, -1))
+        return whole, named_classes(whole.class_names)
+    labels, classes = code_labels(y, whole.nodes)
+    return whole.relabelled(labels, tuple(str(c) for c in classes)), classes
+
+
+def _masked(data: Any, role: Role, nodes: int) -> NDArray[np.bool_] | None:
+    """Nodes of this role by the data's masks; None for data without masks.
+
+    Validation nodes may be learned from, because an estimator holds out labels itself. A role without masks has all
+    nodes that are not in the other.
+    """
+    found = {name: _mask(data, name, nodes) for name in ("train_mask", "val_mask", "test_mask")}
+    train = [mask for name, mask in found.items() if mask is not None and name != "test_mask"]
+    test = [mask for name, mask in found.items() if mask is not None and name == "test_mask"]
+    own, other = (train, test) if role == "train" else (test, train)
+    if not own and not other:
+        return None
+    chosen: NDArray[np.bool_] = np.any(own or other, axis=0)
+    return chosen if own else ~chosen
+
+
+def _mask(data: Any, name: str, nodes: int) -> NDArray[np.bool_] | None:
+    given = getattr(data, name, None)
+    if given is None:
+        return None
+    mask = torch.as_tensor(given).cpu().numpy()
+    if mask.ndim == 2 and mask.shape[1] > 1:
+        raise ValueError(
+            f"{name} has {mask.shape[1]} splits; choose one with data.{name} = data.{name}[:, 0] and so on, or give y "
+            "with -1 where the class is unknown"
+        )
+    if mask.dtype != np.bool_ or mask.size != nodes:
+        raise ValueError(f"{name} must be one boolean for each of {nodes} nodes, got {mask.dtype} {mask.shape}")
+    return mask.reshape(-1)
+
+
+def feature_names(graph: Any) -> NDArray[np.object_] | None:
+    """Column names of a pair (adjacency, frame); None for anything else, or for names that are not strings.
+
+    As in scikit-learn, the numbers that pandas gives to unnamed columns are not names.
+    """
+    columns = getattr(graph[1], "columns", None) if isinstance(graph, tuple) and len(graph) == 2 else None
+    if columns is None or not all(isinstance(name, str) for name in columns):
+        return None
+    return np.array(list(columns), dtype=object)
+
+
+def check_feature_names(known: NDArray[np.object_] | None, graph: Any) -> None:
+    """Raise an error if the features have other names, or another order, than during fitting."""
+    found = feature_names(graph)
+    if known is None or found is None or found.tolist() == known.tolist():
+        return
+    if sorted(found) == sorted(known):
+        raise ValueError(f"the features are in another order than in fit; give the columns as {', '.join(known)}")
+    unseen = [name for name in found if name not in set(known)] or ["none"]
+    missing = [name for name in known if name not in set(found)] or ["none"]
+    raise ValueError(
+        f"the features differ from those in fit: unseen there {', '.join(unseen)}; missing here {', '.join(missing)}"
+    )

@@ -1,0 +1,234 @@
+"""The table of nodes: ids, classes and features, and how its columns were read."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from newtonnet.meaning import listed
+
+from .encoding import Encoding, column_warnings, encode, learn_encoding, read_as, unseen_values
+from .options import DEFAULTS, Columns, TableOptions, TableSource
+from .readers import NamedTable, is_unnamed, read_table
+from .values import (
+    MISSING,
+    as_text,
+    first_true,
+    has_comma,
+    holds_text,
+    is_missing,
+    is_number,
+    read_commas,
+    read_dates,
+    to_ids,
+    without_missing,
+)
+
+_UNSURE = ("unknown", "unlabelled", "unlabeled", "missing", "undefined", "not available", "n.a.", "?", "-")
+"""Classes that probably mean that there is none."""
+_BLANK = "is treated as a class; leave cells blank where the class is unknown."
+
+
+@dataclass(frozen=True, eq=False)
+class NodeTable:
+    """What a table of nodes gave.
+
+    Attributes:
+        name: the default name of the graph.
+        ids: unique ids, int64 or text, ``(n,)``.
+        labels: int64, -1 for unknown, ``(n,)``; None without a label column.
+        class_names: one for each class.
+        features: float32, ``(n, F)``, dense or CSR.
+        encoding: how columns became features.
+        left_out: columns that gave no feature when the encoding was learned, and what each holds.
+        read_as: how every column was read, in one line.
+        notes: warnings about columns, or what was unseen when a given encoding was learned.
+    """
+
+    name: str
+    ids: pa.Array
+    labels: NDArray[np.int64] | None
+    class_names: list[str]
+    features: NDArray[np.float32] | sp.csr_array
+    encoding: Encoding
+    left_out: Mapping[str, str]
+    read_as: str
+    notes: tuple[str, ...]
+
+    def names(self) -> list[str]:
+        """The ids as text."""
+        return [str(one) for one in self.ids.cast(pa.string()).to_pylist()]
+
+
+def read_nodes(
+    nodes: TableSource,
+    columns: Columns,
+    options: TableOptions = DEFAULTS,
+    *,
+    encoding: Encoding | None = None,
+    class_names: Sequence[str] | None = None,
+) -> NodeTable:
+    """Read the nodes of a table in its order; for the arguments see :func:`newtonnet.tables.read_tables`."""
+    coded = () if encoding is None else (column.name for column in encoding.columns if column.kind == "category")
+    texts = {columns.id, columns.label or columns.id, *options.categorical, *coded}
+    rows = read_table(nodes, "nodes", text_encoding=options.text_encoding, texts=texts)
+    rows.check(columns.id, columns.label, *options.ignore, *options.categorical)
+    ids = _ids(rows, columns.id)
+    labels, classes = _labels(rows, columns.label, class_names)
+    unnamed = _unnamed(rows.table.column_names, columns, encoding)
+    kept_apart = (columns.id, columns.label, *options.ignore, *unnamed)
+    used = [name for name in rows.table.column_names if name not in kept_apart]
+    numbers = () if encoding is None else {column.name for column in encoding.columns if column.kind == "number"}
+    table = _read_texts(rows.table.select(used), texts, numbers)
+    learned = encoding or learn_encoding(
+        table, standardise=options.standardise, categorical=options.categorical, where=rows.row
+    )
+    features = encode(table, learned, name=rows.name, where=rows.row)
+    left_out: dict[str, str] = {}
+    not_read: dict[str, str] = {}
+    if encoding is None:
+        left_out = _left_out(table, learned)
+        not_read = {name: "ignored" for name in options.ignore if name not in (columns.id, columns.label)}
+        not_read |= dict.fromkeys(unnamed, "has no name")
+        notes = [
+            *_label_warnings(rows, columns.label),
+            *_leaks(table, labels),
+            *column_warnings(table, learned, options.categorical),
+        ]
+    else:
+        notes = unseen_values(table, learned)
+    return NodeTable(
+        name=Path(nodes).name.split(".")[0] if isinstance(nodes, str | PathLike) else "graph",
+        ids=ids,
+        labels=labels,
+        class_names=classes,
+        features=features,
+        encoding=learned,
+        left_out=left_out,
+        read_as=read_as(table, learned, {**left_out, **not_read}),
+        notes=tuple(notes),
+    )
+
+
+def _read_texts(table: pa.Table, texts: Collection[str], numbers: Collection[str]) -> pa.Table:
+    """The same table with dates and numbers in place of texts that mean them, except in columns of ``texts``."""
+    for place, name in enumerate(table.column_names):
+        column = table[name]
+        read = column if name in texts else read_commas(read_dates(column), surely=name in numbers)
+        if read is not column:
+            table = table.set_column(place, name, read)
+    return table
+
+
+def _unnamed(names: Sequence[str], columns: Columns, encoding: Encoding | None) -> list[str]:
+    """Columns without a name, which often hold row numbers, unless they were asked for."""
+    wanted = {columns.id, columns.label} | ({column.name for column in encoding.columns} if encoding else set())
+    return [name for name in names if name not in wanted and is_unnamed(name)]
+
+
+def _label_warnings(rows: NamedTable, label_column: str | None) -> list[str]:
+    """A sentence for labels that are read as missing, those that only look so, and those that differ only in case."""
+    if label_column is None or not holds_text(rows.table[label_column].type):
+        return []
+    trimmed = pc.utf8_trim_whitespace(rows.table[label_column])
+    counts = {row["values"]: row["counts"] for row in pc.value_counts(trimmed.combine_chunks()).to_pylist()}
+    found = [
+        f"The label {word!r} is treated as missing ({counts[word]:,} times)."
+        for word in MISSING
+        if word and counts.get(word)
+    ]
+    known = [value for value in counts if value is not None and value not in MISSING]
+    if "-1" in known and all(is_number(value) for value in known):
+        found.append(f"The label -1 {_BLANK}")
+    found += [f"The label {value!r} {_BLANK}" for value in known if value.casefold() in _UNSURE]
+    alike = defaultdict(list)
+    for value in sorted(known):
+        alike[value.casefold()].append(value)
+    found += [
+        f"The labels {' and '.join(map(repr, values))} differ only in case and are treated as different classes."
+        for values in alike.values()
+        if len(values) > 1
+    ]
+    return found
+
+
+def _leaks(table: pa.Table, labels: NDArray[np.int64] | None) -> list[str]:
+    """A sentence for columns that have values exactly where the class is known, and so may have been made from it."""
+    if labels is None or not (labels < 0).any():
+        return []
+    return [
+        f"Column {name!r} has a value exactly where the label is known, so it may leak the label; leave it out with "
+        "--ignore unless it is known before the label."
+        for name in table.column_names
+        if np.array_equal(is_missing(table[name]).to_numpy(), labels < 0)
+    ]
+
+
+def _left_out(table: pa.Table, learned: Encoding) -> dict[str, str]:
+    kept = {column.name for column in learned.columns}
+    return {
+        name: "no value at all" if pc.all(is_missing(table[name])).as_py() else "one value only"
+        for name in table.column_names
+        if name not in kept
+    }
+
+
+def _ids(rows: NamedTable, key: str) -> pa.Array:
+    """The ids of the nodes, int64 or text, all different."""
+    ids = to_ids(rows, key)
+    if ids.null_count:
+        raise ValueError(f"{rows.row(first_true(ids.is_null()))} has no id in column {key!r}; every node needs one")
+    codes = ids.dictionary_encode().indices.to_numpy()
+    # Codes number the first appearances, so the first repeated id is the first code below its position.
+    again = np.flatnonzero(codes != np.arange(len(codes)))
+    if len(again):
+        index = int(again[0])
+        where = rows.row(int(codes[index]))
+        raise ValueError(f"{rows.row(index)} repeats the id {ids[index].as_py()!r} of {where}; ids must be unique")
+    return ids
+
+
+def _labels(
+    rows: NamedTable, label_column: str | None, class_names: Sequence[str] | None
+) -> tuple[NDArray[np.int64] | None, list[str]]:
+    if label_column is None:
+        return None, list(class_names or [])
+    values = rows.table[label_column]
+    if pa.types.is_floating(values.type) and pc.any(pc.is_inf(values)).as_py():
+        raise ValueError(f"{rows.row(first_true(pc.is_inf(values)))} has an infinite label in column {label_column!r}")
+    text = without_missing(pc.utf8_trim_whitespace(as_text(values, label_column))).combine_chunks()
+    found = sorted((value for value in pc.unique(text).to_pylist() if value is not None), key=_natural)
+    if class_names is None and len(found) < 2:
+        what = f"only the class {found[0]!r}" if found else "no label at all"
+        raise ValueError(f"column {label_column!r} of {rows.name} has {what}; at least 2 classes are needed")
+    broken = [value for value in found if has_comma(value) or (is_number(value) and not float(value).is_integer())]
+    if class_names is None and broken and all(is_number(value) or has_comma(value) for value in found):
+        raise ValueError(
+            f"column {label_column!r} of {rows.name} holds numbers such as {broken[0][:6]}, not classes; choose a "
+            "column of classes, or bin the numbers into a few classes first"
+        )
+    classes = found if class_names is None else list(class_names)
+    codes = pc.index_in(text, value_set=pa.array(classes, pa.string()))
+    unknown = pc.and_(codes.is_null(), text.is_valid())
+    if pc.any(unknown).as_py():
+        index = first_true(unknown)
+        raise ValueError(
+            f"{rows.row(index)} has the unknown class {text[index].as_py()!r}; known: {listed(classes)}; leave the "
+            "cell blank, or the column out"
+        )
+    return codes.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64), classes
+
+
+def _natural(text: str) -> tuple[int, float, str]:
+    """Numbers before texts, 2 before 10."""
+    try:
+        return (0, float(text), text)
+    except ValueError:
+        return (1, 0.0, text)

@@ -1,0 +1,148 @@
+import numpy as np
+import pytest
+
+from newtonnet import NewtonNetClassifier
+from newtonnet.analysis import evaluate_models, evaluation
+from newtonnet.analysis.evaluation import GIVEN
+from newtonnet.estimator import CrossValidation
+from newtonnet.graphs import from_edges
+
+
+class Clock:
+    """A clock that training moves."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+
+@pytest.fixture
+def evaluated(monkeypatch):
+    """Evaluate with fits that take a given share of their time; gives the outcome and every fit's model and limit."""
+
+    def evaluate(
+        *, folds=4, rivals=("mlp", "gcn"), uses=1.0, stop_at=None, fails=None, deadline=120.0, overrun=0.0, overhead=0.0
+    ):
+        clock, fits = Clock(), []
+        graph = from_edges([[0], [1]], np.eye(8), labels=[0, 1] * 4)
+
+        def cross_validate(one, graph, pairs, *, stop, progress):
+            progress(0)("training", 0.5, 0.5)
+            fits.append((one.model, one.time_limit))
+            if one.model == fails:
+                raise ValueError("both classes are needed")
+            clock.now += uses * one.time_limit + overrun
+            one.complete_ = not stop()
+            share = np.full((len(pairs[0][1]), 2), 0.5)
+            return CrossValidation(np.array([0.5]), np.array([1.0]), [one], [pairs[0][1]], [share])
+
+        monkeypatch.setattr(evaluation, "cross_validate", cross_validate)
+        monkeypatch.setattr(evaluation, "time", clock)
+        pairs = [
+            (np.arange(8)[np.arange(8) % folds != i], np.flatnonzero(np.arange(8) % folds == i)) for i in range(folds)
+        ]
+        outcome = evaluate_models(
+            NewtonNetClassifier(),
+            graph,
+            pairs,
+            [NewtonNetClassifier(name) for name in rivals],
+            deadline=deadline,
+            overhead=overhead,
+            stop=lambda: stop_at is not None and len(fits) >= stop_at,
+            start_step=lambda name: lambda *state: None,
+        )
+        return outcome, fits, clock.now
+
+    return evaluate
+
+
+@pytest.mark.parametrize("uses", [0.1, 0.6, 1.0])
+def test_a_rival_gets_the_time_that_the_model_had_and_all_end_in_time(evaluated, uses):
+    outcome, fits, took = evaluated(uses=uses)
+    budgets = {model: [seconds for name, seconds in fits if name == model] for model in ("newtonnet", "mlp", "gcn")}
+    assert budgets["newtonnet"] == budgets["mlp"] == budgets["gcn"]
+    assert took == pytest.approx(3 * uses * sum(budgets["newtonnet"]))
+    assert took <= 120
+    assert list(outcome.others) == ["mlp", "gcn"]
+    assert len(outcome.ours.scores) == 4
+    assert outcome.remarks == []
+
+
+def test_fits_that_exceed_their_time_get_less_later(evaluated):
+    outcome, fits, took = evaluated(overrun=2.0)
+    assert took <= 120 + 2
+    assert len(outcome.others) == 2
+    assert fits[3][1] < fits[0][1] - 1
+
+
+def test_models_are_compared_on_the_folds_there_was_time_for(evaluated):
+    outcome, fits, took = evaluated(overrun=12.0)
+    assert took <= 120
+    assert [model for model, _ in fits] == ["newtonnet", "mlp", "gcn"] * 2
+    assert len(outcome.ours.scores) == 2
+    assert [len(other.scores) for other in outcome.others.values()] == [2, 2]
+    assert outcome.remarks == ["The scores are from 2 of 4 folds: the time limit was reached."]
+
+
+def test_rather_than_train_for_next_to_nothing_there_are_fewer_folds(evaluated):
+    _, fits, _ = evaluated(overrun=6.0, overhead=6.0, folds=8)
+    assert len(fits) < 3 * 8
+    assert min(seconds for _, seconds in fits) > 0.7 * 6
+
+
+def test_an_overhead_that_was_feared_in_vain_costs_no_folds(evaluated):
+    outcome, fits, took = evaluated(overhead=50.0)
+    assert len(outcome.ours.scores) == 4
+    assert fits[-1][1] > fits[0][1]
+    assert took > 0.8 * 120
+
+
+def test_a_fold_that_not_all_have_counts_for_none(evaluated):
+    outcome, fits, _ = evaluated(stop_at=5)
+    assert [model for model, _ in fits] == ["newtonnet", "mlp", "gcn", "newtonnet", "mlp"]
+    assert [len(one.scores) for one in (outcome.ours, *outcome.others.values())] == [1, 1, 1]
+    assert outcome.remarks == ["The scores are from 1 of 4 folds: the run was stopped."]
+
+
+def test_a_rival_for_whom_no_time_is_left_is_left_out(evaluated):
+    outcome, fits, took = evaluated(overrun=70.0)
+    assert took <= 2 * 80
+    assert [model for model, _ in fits] == ["newtonnet", "mlp"]
+    assert len(outcome.ours.scores) == 1
+    assert list(outcome.others) == ["mlp"]
+    assert outcome.remarks[1:] == ["Comparison with gcn skipped: the time limit was reached."]
+
+
+def test_time_that_is_not_used_is_passed_on(evaluated):
+    _, idle, _ = evaluated(uses=0.0, rivals=())
+    assert [seconds for _, seconds in idle] == pytest.approx([GIVEN * 120 / left for left in (4, 3, 2, 1)])
+
+
+def test_a_fold_that_ctrl_c_cut_short_does_not_count(evaluated):
+    outcome, fits, _ = evaluated(stop_at=3, rivals=())
+    assert len(fits) == 3
+    assert len(outcome.ours.scores) == 2
+    assert "2 of 4 folds: the run was stopped" in outcome.remarks[0]
+
+
+def test_a_rival_that_was_cut_short_on_the_first_fold_is_left_out(evaluated):
+    outcome, _, _ = evaluated(stop_at=3)
+    assert list(outcome.others) == ["mlp"]
+    assert outcome.remarks[-1] == "Comparison with gcn skipped: the run was stopped."
+
+
+def test_no_fold_at_all_is_said_with_its_reason(evaluated):
+    assert evaluated(stop_at=0)[0].remarks == ["Cross-validation skipped: the run was stopped."]
+    assert evaluated(deadline=-1.0)[0].remarks == ["Cross-validation skipped: the time limit was reached."]
+    assert evaluated(stop_at=0)[0].ours is None
+
+
+def test_a_model_that_cannot_be_evaluated_loses_only_its_scores(evaluated):
+    outcome, _, _ = evaluated(fails="newtonnet")
+    assert (outcome.ours, outcome.others) == (None, {})
+    assert outcome.remarks == ["Cross-validation skipped: too few labelled nodes (both classes are needed)."]
+    outcome, _, _ = evaluated(fails="mlp")
+    assert list(outcome.others) == ["gcn"]
+    assert len(outcome.ours.scores) == 4
