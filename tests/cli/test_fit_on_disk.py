@@ -15,7 +15,7 @@ from newtonnet.cli import own_tables
 from newtonnet.cli.app import app, run
 from newtonnet.estimator import NewtonNetClassifier
 from newtonnet.graphs import Graph
-from newtonnet.out_of_core import propagate_blocks
+from newtonnet.out_of_core import propagate
 from newtonnet.out_of_core.store import create_store
 
 FAST = ["--regime", "precomputed", "--folds", "2", "--max-epochs", "3", "--threads", "1"]
@@ -39,14 +39,14 @@ def temporary(tmp_path, monkeypatch):
 def seen(monkeypatch):
     """The graphs that a command reads."""
     graphs = []
-    read = own_tables.read_mapped
+    read = own_tables.read_tables_on_disk
 
     def note(*arguments, **options):
         found = read(*arguments, **options)
         graphs.append(found.graph)
         return found
 
-    monkeypatch.setattr(own_tables, "read_mapped", note)
+    monkeypatch.setattr(own_tables, "read_tables_on_disk", note)
     monkeypatch.setattr(own_tables, "read_tables", _not_at_once)
     return graphs
 
@@ -101,7 +101,7 @@ def test_features_are_filtered_once_for_the_model_its_predictions_and_all_folds(
         made.append(folder)
         return create_store(folder, *arguments)
 
-    monkeypatch.setattr(propagate_blocks, "create_store", note)
+    monkeypatch.setattr(propagate, "create_store", note)
     assert fit(tables.arguments, tmp_path / "run") == 0
     assert len(made) == 1
     assert temporary in made[0].parents
@@ -151,7 +151,7 @@ def test_ctrl_c_leaves_nothing_in_temporary_folders(tables, tmp_path, temporary,
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("newtonnet.estimator.filter_first.train_precomputed", interrupted)
+    monkeypatch.setattr("newtonnet.estimator.filter_first.train_out_of_core", interrupted)
     assert fit(tables.arguments, tmp_path / "run") == 130
     assert list(temporary.iterdir()) == []
 
@@ -181,7 +181,7 @@ import json, sys
 from pathlib import Path
 import numpy as np, pyarrow as pa, pyarrow.parquet as pq
 from newtonnet.cli.app import app, run
-from newtonnet.out_of_core import stages
+from newtonnet_paper import scale_stages as stages
 place, n = Path(sys.argv[1]), 20_000
 rng = np.random.default_rng(0)
 label = pa.array(rng.choice(["a", "b"], n))

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from newtonnet.datasets import make_splits
-from newtonnet.out_of_core import Batching, train_precomputed
+from newtonnet.out_of_core import Batching, train_out_of_core
 from newtonnet.out_of_core.keeping import FileKeeper, Progressed, unpack
 
 BATCHING = Batching(batch=200)
@@ -35,7 +35,7 @@ def run(heterophilous, setting, tmp_path):
 
     def train(watch=None, changes=None, **options):
         config = replace(setting.config, pivot="adjusted", **(changes or {}))
-        return train_precomputed(
+        return train_out_of_core(
             heterophilous,
             splits,
             replace(setting, config=config),

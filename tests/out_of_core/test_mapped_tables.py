@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from newtonnet.graphs import homophily, trusted_graph
-from newtonnet.out_of_core import adjacency_of, as_large, read_mapped, write_adjacency
+from newtonnet.out_of_core import adjacency_of, as_large, read_tables_on_disk, write_adjacency
 from newtonnet.out_of_core.mapped_tables import mapped_matrix
 from newtonnet.tables.columns import Columns
 from newtonnet.tables.tables import read_tables
@@ -70,10 +70,10 @@ WEIGHTS = {
 @pytest.mark.parametrize("max_memory", [None, 1000])
 def test_the_graph_is_the_one_in_memory(ending, kind, weights, max_memory, write, tmp_path, monkeypatch):
     monkeypatch.setattr("newtonnet.out_of_core.mapped_tables.FEWEST", 50)  # sorted in many parts
-    monkeypatch.setattr("newtonnet.out_of_core.counting_sort.LEAST", 30)
+    monkeypatch.setattr("newtonnet.out_of_core.adjacency.LEAST", 30)
     tables = write(ending, kind, weights=WEIGHTS[weights])
     columns = COLUMNS if weights == "none" else WEIGHTED
-    mapped = read_mapped(*tables, folder=tmp_path / "a", columns=columns, max_memory=max_memory)
+    mapped = read_tables_on_disk(*tables, folder=tmp_path / "a", columns=columns, max_memory=max_memory)
     memory = read_tables(*tables, columns=columns)
     same(mapped.graph, memory.graph)
     assert mapped.graph.weighted == (weights in ("halves", "whole"))
@@ -104,7 +104,7 @@ def same(mapped, memory):
 def test_dense_features_are_those_in_memory(write, tmp_path):
     tables = write("parquet", "numbers", gaps=False)
     read = {"columns": COLUMNS, "ignore": ["colour"], "standardise": False, "name": "other"}
-    mapped, memory = read_mapped(*tables, folder=tmp_path / "a", **read), read_tables(*tables, **read)
+    mapped, memory = read_tables_on_disk(*tables, folder=tmp_path / "a", **read), read_tables(*tables, **read)
     assert isinstance(mapped.graph.features, np.ndarray)
     same(mapped.graph, memory.graph)
 
@@ -113,7 +113,7 @@ def test_a_stored_encoding_reads_other_tables_without_labels(write, tmp_path):
     tables = write("csv", "texts")
     kept = read_tables(*tables, columns=COLUMNS)
     again = {"columns": replace(COLUMNS, label=None), "encoding": kept.encoding, "class_names": kept.graph.class_names}
-    mapped, memory = read_mapped(*tables, folder=tmp_path / "a", **again), read_tables(*tables, **again)
+    mapped, memory = read_tables_on_disk(*tables, folder=tmp_path / "a", **again), read_tables(*tables, **again)
     same(mapped.graph, memory.graph)
     assert mapped.notes == memory.notes
 
@@ -122,13 +122,13 @@ def test_no_edges_at_all_make_an_empty_graph(write, tmp_path):
     nodes, _ = write("csv", "texts")
     (tmp_path / "none.csv").write_text("source,target\n")
     tables = nodes, tmp_path / "none.csv"
-    mapped = read_mapped(*tables, folder=tmp_path / "a", columns=COLUMNS)
+    mapped = read_tables_on_disk(*tables, folder=tmp_path / "a", columns=COLUMNS)
     same(mapped.graph, read_tables(*tables, columns=COLUMNS).graph)
     assert mapped.notes == ()
 
 
 def test_other_labels_leave_the_edges_in_their_file(write, tmp_path):
-    graph = read_mapped(*write("parquet", "numbers"), folder=tmp_path / "a", columns=COLUMNS).graph
+    graph = read_tables_on_disk(*write("parquet", "numbers"), folder=tmp_path / "a", columns=COLUMNS).graph
     other = graph.relabelled(np.full(graph.nodes, -1))
     assert other.adjacency is graph.adjacency
     assert isinstance(other.adjacency.indices, np.memmap)
@@ -142,7 +142,7 @@ def test_a_mistake_in_the_edges_leaves_nothing_behind(ending, write, tmp_path):
     wrong = pa.concat_tables([table, pa.table({"source": [3], "target": [4]})])
     pq.write_table(wrong, edges) if ending == "parquet" else pacsv.write_csv(wrong, edges)
     with pytest.raises(ValueError, match=r"(row 201|line 202) of .* names the unknown node '?4'? in column 'target'"):
-        read_mapped(nodes, edges, folder=tmp_path / "a", columns=COLUMNS)
+        read_tables_on_disk(nodes, edges, folder=tmp_path / "a", columns=COLUMNS)
     assert sorted(tmp_path.iterdir()) == before
 
 

@@ -5,15 +5,15 @@ import pytest
 import torch
 
 from newtonnet.nn import Noise, Options, build
-from newtonnet.out_of_core import FilterFirst, precompute
-from newtonnet.out_of_core.batches import Rows
+from newtonnet.out_of_core import OutOfCoreNet, propagate_to_disk
+from newtonnet.out_of_core.batches import RowReader
 from newtonnet.polynomials import newton_filter
 from newtonnet.polynomials.points import equispaced
 
 
 def network(hidden, *, features=3, classes=2, degree=4, dropout=0.0, dtype=torch.float64):
     filter = newton_filter(equispaced(degree))
-    return FilterFirst(filter, features=features, classes=classes, seed=5, hidden=hidden, dropout=dropout, dtype=dtype)
+    return OutOfCoreNet(filter, features=features, classes=classes, seed=5, hidden=hidden, dropout=dropout, dtype=dtype)
 
 
 @pytest.mark.parametrize("hidden", [0, 6])
@@ -53,8 +53,8 @@ def test_one_linear_map_without_bias_does_not_care_about_the_order(request, tmp_
         outside.filter_values.copy_(values)
         inside.bias1.zero_()
         outside.bias1.zero_()
-        store = precompute(graph, tmp_path / "s", degree=4)
-        ours = outside(Rows(store, 4).read(np.arange(graph.nodes)))
+        store = propagate_to_disk(graph, tmp_path / "s", degree=4)
+        ours = outside(RowReader(store, 4).read(np.arange(graph.nodes)))
         theirs = inside(inside.prepare(graph))
     assert torch.equal(inside.weight1, outside.weight1)
     assert (ours - theirs).abs().max() < 1e-5 * max(1.0, float(theirs.abs().max()))

@@ -11,15 +11,15 @@ from newtonnet.datasets import Split, csbm, make_splits
 from newtonnet.nn import build
 from newtonnet.out_of_core import (
     Batching,
-    FilterFirst,
     LargeGraph,
+    OutOfCoreNet,
     Worker,
     as_large,
-    precompute,
-    predict_precomputed,
-    train_precomputed,
+    predict_out_of_core,
+    propagate_to_disk,
+    train_out_of_core,
 )
-from newtonnet.out_of_core.batches import Rows, epoch_batches, sample_edges
+from newtonnet.out_of_core.batches import RowReader, epoch_batches, sample_edges
 from newtonnet.out_of_core.run import make_filter, train_splits
 from newtonnet.out_of_core.training import train
 from newtonnet.polynomials import newton_filter
@@ -39,7 +39,7 @@ def splits(heterophilous):
 def test_training_learns_what_the_features_alone_do_not_say(tmp_path, heterophilous, setting):
     splits = make_splits(heterophilous, count=2)
     longer = changed(setting, max_epochs=60, filter_learning_rate=0.1)
-    records, states = train_precomputed(
+    records, states = train_out_of_core(
         heterophilous, splits, longer, store=tmp_path / "s", batching=Batching(batch=100)
     )
     configs = [replace(longer.config, seed=i, gammas=(0, 0, 0)) for i in range(2)]
@@ -54,7 +54,7 @@ def test_training_learns_what_the_features_alone_do_not_say(tmp_path, heterophil
 
 
 def test_records_say_what_was_trained_and_come_back_from_json(tmp_path, heterophilous, splits, setting):
-    (record,), _ = train_precomputed(heterophilous, splits, setting, store=tmp_path / "s")
+    (record,), _ = train_out_of_core(heterophilous, splits, setting, store=tmp_path / "s")
     assert record.model == "newtonnet-precomputed"
     assert record.options["regime"] == "precomputed"
     assert "propagation_dropout" not in record.options
@@ -64,20 +64,20 @@ def test_records_say_what_was_trained_and_come_back_from_json(tmp_path, heteroph
 
 
 def test_probabilities_of_the_best_state_give_the_recorded_score(tmp_path, heterophilous, splits, setting):
-    (record,), (state,) = train_precomputed(heterophilous, splits, setting, store=tmp_path / "s")
-    chances = predict_precomputed(state, setting, store=tmp_path / "s", batch=77)
+    (record,), (state,) = train_out_of_core(heterophilous, splits, setting, store=tmp_path / "s")
+    chances = predict_out_of_core(state, setting, store=tmp_path / "s", batch=77)
     assert chances.shape == (1000, 2)
     assert np.allclose(chances.sum(axis=1), 1)
     test = splits[0].test
     assert (chances.argmax(axis=1) == heterophilous.labels)[test].mean() == pytest.approx(record.outcome.test)
     some = np.array([3, 500, 999])
-    assert np.allclose(predict_precomputed(state, setting, store=tmp_path / "s", nodes=some), chances[some], atol=1e-6)
+    assert np.allclose(predict_out_of_core(state, setting, store=tmp_path / "s", nodes=some), chances[some], atol=1e-6)
 
 
 def test_the_same_seed_gives_the_same_run_and_another_does_not(tmp_path, heterophilous, splits, setting):
     batching = Batching(batch=64)
     first, again, other = (
-        train_precomputed(heterophilous, splits, one, store=tmp_path / "s", batching=batching)
+        train_out_of_core(heterophilous, splits, one, store=tmp_path / "s", batching=batching)
         for one in (setting, setting, changed(setting, seed=1))
     )
     assert all(torch.equal(a, b) for a, b in zip(first[1][0].values(), again[1][0].values(), strict=True))
@@ -89,7 +89,7 @@ def by_hand(graph, split, setting, laplacian):
     """The same training written out with dense matrices in float64: losses, homophilies and the last values."""
     options, config = setting.options, setting.config
     filter = newton_filter(equispaced(options.degree))
-    start = FilterFirst(filter, features=20, classes=2, seed=0, hidden=options.hidden, dtype=torch.float64)
+    start = OutOfCoreNet(filter, features=20, classes=2, seed=0, hidden=options.hidden, dtype=torch.float64)
     single = (start.filter_values[:, 0], start.weight1[:, 0], start.bias1[0], start.weight2[0], start.bias2[0])
     t, w1, b1, w2, b2 = (parameter.detach().clone().requires_grad_() for parameter in single)
     shifted = torch.from_numpy(laplacian) - torch.eye(graph.nodes)
@@ -127,14 +127,14 @@ def last_values(graph, split, setting, folder, batching=None):
     """The filter's values after the last epoch, whichever was the best."""
     large, config = as_large(graph), setting.config
     filter = make_filter(setting, large)
-    store = precompute(large, folder, degree=filter.degree)
+    store = propagate_to_disk(large, folder, degree=filter.degree)
     hidden, dropout = setting.options.hidden, setting.options.dropout
-    model = FilterFirst(filter, features=20, classes=2, seed=config.seed, hidden=hidden, dropout=dropout)
+    model = OutOfCoreNet(filter, features=20, classes=2, seed=config.seed, hidden=hidden, dropout=dropout)
     seen = []
     trained = train(
         model,
         large,
-        Rows(store, filter.degree),
+        RowReader(store, filter.degree),
         split,
         config,
         batching=batching or Batching(),
@@ -170,13 +170,13 @@ def test_the_penalty_favours_the_band_of_the_homophily(tmp_path, setting, varian
 
 def test_the_ceiling_holds(tmp_path, heterophilous, splits, setting):
     bounded = changed(setting, gammas=(50.0, 50.0, 50.0), filter_learning_rate=0.5, ceiling=1.25)
-    (record,), _ = train_precomputed(heterophilous, splits, bounded, store=tmp_path / "s")
+    (record,), _ = train_out_of_core(heterophilous, splits, bounded, store=tmp_path / "s")
     assert record.outcome.largest_value == 1.25
 
 
 def test_a_loss_that_is_no_number_fails_honestly(tmp_path, heterophilous, splits, setting):
     wild = changed(setting, learning_rate=1e38, max_epochs=30)
-    (record,), _ = train_precomputed(heterophilous, splits, wild, store=tmp_path / "s")
+    (record,), _ = train_out_of_core(heterophilous, splits, wild, store=tmp_path / "s")
     assert record.outcome.status == "failed"
     assert "not a number at epoch" in record.outcome.reason
     assert record.outcome.epochs < 30
@@ -185,10 +185,10 @@ def test_a_loss_that_is_no_number_fails_honestly(tmp_path, heterophilous, splits
 def test_patience_and_stop_end_a_training(tmp_path, heterophilous, setting):
     splits = make_splits(heterophilous, count=2)
     still = changed(setting, learning_rate=1e-9, filter_learning_rate=1e-9, max_epochs=30, patience=3, gammas=(0, 0, 0))
-    records, _ = train_precomputed(heterophilous, splits[:1], still, store=tmp_path / "s")
+    records, _ = train_out_of_core(heterophilous, splits[:1], still, store=tmp_path / "s")
     assert records[0].outcome.epochs == 4
     seen = []
-    records, _ = train_precomputed(
+    records, _ = train_out_of_core(
         heterophilous, splits, setting, store=tmp_path / "s", progress=seen.append, stop=lambda: len(seen) >= 2
     )
     assert [record.outcome.epochs for record in records] == [2, 0]
@@ -197,8 +197,8 @@ def test_patience_and_stop_end_a_training(tmp_path, heterophilous, setting):
 
 
 def test_roc_auc_is_counted_over_all_batches(tmp_path, heterophilous, splits, setting):
-    records, states = train_precomputed(heterophilous, splits, changed(setting, metric="roc_auc"), store=tmp_path / "s")
-    chances = predict_precomputed(states[0], setting, store=tmp_path / "s")[splits[0].test, 1]
+    records, states = train_out_of_core(heterophilous, splits, changed(setting, metric="roc_auc"), store=tmp_path / "s")
+    chances = predict_out_of_core(states[0], setting, store=tmp_path / "s")[splits[0].test, 1]
     positive = heterophilous.labels[splits[0].test] == 1
     wins = (chances[positive][:, None] > chances[~positive]).mean()
     assert records[0].outcome.test == pytest.approx(wins, abs=1e-3)
@@ -224,7 +224,7 @@ class Meeting:
 @pytest.mark.parametrize(("metric", "batch"), [("accuracy", 101), ("roc_auc", 101), ("accuracy", 599)])
 def test_workers_that_share_every_batch_get_the_result_of_one(tmp_path, heterophilous, splits, setting, metric, batch):
     graph, setting = as_large(heterophilous), changed(setting, metric=metric)
-    store = precompute(graph, tmp_path / "s", degree=4)
+    store = propagate_to_disk(graph, tmp_path / "s", degree=4)
     filter = make_filter(setting, graph)
     results = {}
 
@@ -286,7 +286,7 @@ def test_a_sample_of_edges_estimates_the_homophily_of_all(heterophilous):
 def test_options_without_a_meaning_here_are_refused(tmp_path, heterophilous, splits, setting, options, message):
     large: LargeGraph = as_large(heterophilous)
     with pytest.raises(ValueError, match=message):
-        train_precomputed(large, splits, changed(setting, options), store=tmp_path / "s")
+        train_out_of_core(large, splits, changed(setting, options), store=tmp_path / "s")
     assert not (tmp_path / "s").exists()
 
 
@@ -302,7 +302,7 @@ def test_splits_that_do_not_fit_are_refused(tmp_path, heterophilous, setting, sp
     labels = heterophilous.labels.copy()
     labels[5] = -1
     with pytest.raises(ValueError, match=message):
-        train_precomputed(replace(heterophilous, labels=labels), [split], setting, store=tmp_path / "s")
+        train_out_of_core(replace(heterophilous, labels=labels), [split], setting, store=tmp_path / "s")
 
 
 @pytest.mark.parametrize("wrong", [{"batch": 0}, {"run": 0}, {"homophily_edges": 0}, {"batch": 1.5}])

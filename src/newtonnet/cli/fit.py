@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from newtonnet.estimator import NewtonNetClassifier
 from newtonnet.files import write_whole
 from newtonnet.nn import ZOO, find_model
-from newtonnet.out_of_core.propagate_blocks import MEMORY as BLOCK_MEMORY
+from newtonnet.out_of_core import PROPAGATION_MEMORY
 from newtonnet.report import render_findings
 from newtonnet.report.gather import gather
 from newtonnet.tables.columns import find_columns
@@ -226,7 +226,7 @@ def fit(
             columns=tables.read_as,
             notes=tables.notes,
             remarks=[*remarks_on(classifier, stopped=stopped), *judged.remarks],
-            max_memory=None if disk is None else room or BLOCK_MEMORY,
+            max_memory=None if disk is None else room or PROPAGATION_MEMORY,
         )
         write_whole(out / PAGE, render_findings(findings))
         outcome = outcome_of(findings, classifier, stopped=stopped)

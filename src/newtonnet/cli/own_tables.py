@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from newtonnet.graphs import Graph, check_trainable
-from newtonnet.out_of_core import read_mapped
+from newtonnet.out_of_core import read_tables_on_disk
 from newtonnet.tables.columns import Columns, column_names
 from newtonnet.tables.listing import listed
 from newtonnet.tables.tables import Reading, read_tables
@@ -89,7 +89,7 @@ def read_first(
 
 
 def _reader(disk: OnDisk | None) -> Callable[..., Reading]:
-    return read_tables if disk is None else partial(read_mapped, folder=disk.edges, max_memory=disk.max_memory)
+    return read_tables if disk is None else partial(read_tables_on_disk, folder=disk.edges, max_memory=disk.max_memory)
 
 
 def check_labels(graph: Graph, *, nodes: Path, column: str | None, metric: str) -> None:

@@ -8,9 +8,14 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from newtonnet import training
 from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
-from newtonnet.out_of_core import Batching, Done, precompute, train_precomputed
-from newtonnet.out_of_core.distributed import train_on_ray
-from newtonnet.out_of_core.run import make_filter
+from newtonnet.out_of_core import (
+    Batching,
+    PropagationProgress,
+    make_filter,
+    propagate_to_disk,
+    train_on_ray,
+    train_out_of_core,
+)
 from newtonnet.training import Record, Setting
 
 from .app import talk
@@ -66,7 +71,7 @@ def run_precomputed(
         epochs = bar.add_task(f"newtonnet on {graph.name}", total=len(splits) * setting.config.max_epochs, told="")
         begun = 0
 
-        def show_blocks(done: Done) -> None:
+        def show_blocks(done: PropagationProgress) -> None:
             bar.update(blocks, completed=done.parts, total=done.total, told=f"{done.parts}/{done.total}")
 
         def show(state: training.Progress) -> None:
@@ -78,7 +83,9 @@ def run_precomputed(
         seeded = replace(setting, config=replace(setting.config, seed=seed))
         if place.on == "ray":
             degree = make_filter(seeded, graph).degree
-            precompute(graph, folder, degree=degree, max_memory=max_memory, threads=threads, progress=show_blocks)
+            propagate_to_disk(
+                graph, folder, degree=degree, max_memory=max_memory, threads=threads, progress=show_blocks
+            )
             bar.update(epochs, total=None, told=f"{place.count} workers on Ray")
             records, _ = train_on_ray(
                 graph,
@@ -93,7 +100,7 @@ def run_precomputed(
                 checkpoint=checkpoint,
             )
         else:
-            records, _ = train_precomputed(
+            records, _ = train_out_of_core(
                 graph,
                 splits,
                 seeded,
@@ -103,7 +110,7 @@ def run_precomputed(
                 threads=threads,
                 checkpoint=checkpoint,
                 progress=show,
-                precomputing=show_blocks,
+                propagation_progress=show_blocks,
             )
     talk.print(f"blocks: {folder}", style="dim")
     return records

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from newtonnet.graphs import Graph
-from newtonnet.out_of_core.outcome import MODEL as FILTER_FIRST
+from newtonnet.out_of_core import OUT_OF_CORE_MODEL
 
 from .filter_first import Store, each_filtered_probability
 from .members import Member, each_probability, together
@@ -47,7 +47,7 @@ class Ensemble:
         total = np.zeros((graph.nodes, len(self.class_names)))
         for places in self._alike():
             mine = [self.members[place] for place in places]
-            if mine[0].model == FILTER_FIRST:
+            if mine[0].model == OUT_OF_CORE_MODEL:
                 rows = each_filtered_probability(mine, unlabelled, store=store, max_memory=max_memory)
             else:
                 rows = each_probability(together(mine, unlabelled), unlabelled, device)

@@ -13,10 +13,15 @@ from numpy.typing import NDArray
 
 from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
-from newtonnet.out_of_core import as_large, precompute, predict_precomputed, train_precomputed
-from newtonnet.out_of_core.outcome import MODEL
-from newtonnet.out_of_core.propagate_blocks import is_free_for
-from newtonnet.out_of_core.run import make_filter
+from newtonnet.out_of_core import (
+    OUT_OF_CORE_MODEL,
+    as_large,
+    is_free_for,
+    make_filter,
+    predict_out_of_core,
+    propagate_to_disk,
+    train_out_of_core,
+)
 from newtonnet.training import Config, Progress, Setting
 
 from .candidates import Candidate
@@ -56,7 +61,7 @@ def train_filter_first(
     points = make_filter(setting, graph).points.tolist()
     setting = replace(setting, options=replace(setting.options, points=tuple(points)))
     with _folder(store) as folder:
-        records, states = train_precomputed(
+        records, states = train_out_of_core(
             graph,
             folds,
             setting,
@@ -68,10 +73,10 @@ def train_filter_first(
         )
         members = []
         for fold, record, state in zip(folds, records, states, strict=True):
-            member = Member(MODEL, setting.options, loop.seed + fold.index, state, None, record, NONE)
+            member = Member(OUT_OF_CORE_MODEL, setting.options, loop.seed + fold.index, state, None, record, NONE)
             if member.sound:
                 nodes = np.sort(fold.validation)
-                held = predict_precomputed(state, setting, store=folder, nodes=nodes, max_memory=loop.max_memory)
+                held = predict_out_of_core(state, setting, store=folder, nodes=nodes, max_memory=loop.max_memory)
                 members.append((replace(member, held=held), nodes))
     if not members:
         raise ValueError("every fold failed: its loss was not a number")
@@ -93,9 +98,9 @@ def each_filtered_probability(
     large, degree = as_large(graph), make_filter(setting, graph).degree
     mine = store is not None and is_free_for(Path(store), large, degree=degree)
     with _folder(store if mine else None, beside=store) as folder:
-        blocks = precompute(large, folder, degree=degree, max_memory=max_memory)
+        blocks = propagate_to_disk(large, folder, degree=degree, max_memory=max_memory)
         for member in members:
-            yield predict_precomputed(member.state, setting, store=blocks, max_memory=max_memory)
+            yield predict_out_of_core(member.state, setting, store=blocks, max_memory=max_memory)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from newtonnet.files import whole_file
 from newtonnet.nn import find_model
-from newtonnet.out_of_core.outcome import MODEL as FILTER_FIRST
+from newtonnet.out_of_core import OUT_OF_CORE_MODEL
 from newtonnet.training import Record
 
 from .ensemble import Ensemble
@@ -138,7 +138,7 @@ def _checksum(text: str, tensors: Mapping[str, Tensor]) -> str:
 
 
 def _member(row: Mapping[str, Any], place: int, tensors: Mapping[str, Tensor]) -> Member:
-    kind = type(find_model("newtonnet" if row["model"] == FILTER_FIRST else row["model"]).options)
+    kind = type(find_model("newtonnet" if row["model"] == OUT_OF_CORE_MODEL else row["model"]).options)
     options = {name: tuple(value) if isinstance(value, list) else value for name, value in row["options"].items()}
     return Member(
         model=row["model"],

@@ -8,6 +8,7 @@ from .foreign import as_graph, from_networkx, from_pyg
 from .graph import Graph, check_trainable, compact, trusted_graph
 from .homophily import Homophily, homophily
 from .labels import code_labels, named_classes
+from .mapped_arrays import read_rows
 from .operators import Operator, csr_tensor, normalise, normalised_operator, sparse_tensor
 from .propagate import chebyshev_moments, propagate, propagate_back
 from .spectrum import BANDS, band_projectors, spectrum
@@ -41,6 +42,7 @@ __all__ = [
     "normalised_operator",
     "propagate",
     "propagate_back",
+    "read_rows",
     "sparse_tensor",
     "spectral_density",
     "spectrum",

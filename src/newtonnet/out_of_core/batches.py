@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .adjacency import Adjacency
-from .disk import take_rows
-from .store import Store
+from .array_files import take_rows
+from .store import FeatureStore
 
 RESIDENT = 10**9
 """Bytes of blocks that may be mapped at once, where nothing else is said."""
@@ -83,14 +83,14 @@ def epoch_batches(
         yield np.sort(ascending[places[start : start + batching.batch]])
 
 
-class Rows:
+class RowReader:
     """Reads rows of the blocks of a store.
 
     Blocks that fit in ``resident`` bytes together stay mapped; of larger ones a window is mapped at a time.
     """
 
-    def __init__(self, store: Store, degree: int, *, resident: int = RESIDENT) -> None:
-        self.blocks = [store.block(k) for k in range(degree + 1)]
+    def __init__(self, store: FeatureStore, degree: int, *, resident: int = RESIDENT) -> None:
+        self.blocks = [store.term(k) for k in range(degree + 1)]
         self.whole = sum(block.nbytes for block in self.blocks) <= resident
         self.window = min(WINDOW, resident)
         self._buffer = np.empty(0, dtype=np.float32)

@@ -29,7 +29,7 @@ from .batches import Batching, Worker
 from .keeping import SECONDS, State
 from .large_graph import LargeGraph, as_large, open_graph
 from .run import check_run, make_filter, run_fingerprint, train_splits
-from .store import Identity, check_identity, open_store
+from .store import StoreIdentity, check_identity, open_store
 
 WAIT = 600
 """Seconds that a worker waits for the others in one exchange."""
@@ -55,7 +55,7 @@ def train_on_ray(
     checkpoint: str | Path | None = None,
     checkpoint_seconds: float = SECONDS,
 ) -> tuple[list[Record], list[State]]:
-    """Train as :func:`train_precomputed` does, with every batch divided over workers; the result is the same.
+    """Train as :func:`train_out_of_core` does, with every batch divided over workers; the result is the same.
 
     Gradients are sums over a whole batch, dropout is keyed by the place in it and its order by seed and epoch, so one
     worker and several differ by rounding only.
@@ -129,7 +129,7 @@ def _name(job: _Job) -> str:
 def _check_blocks(graph: LargeGraph, store: str | Path, filter: Filter) -> None:
     blocks = open_store(store)
     f, loops = graph.features.shape[1], blocks.identity.self_loops
-    wanted = Identity(graph.nodes, f, filter.degree, loops, graph.adjacency.checksum, graph.features_checksum)
+    wanted = StoreIdentity(graph.nodes, f, filter.degree, loops, graph.adjacency.checksum, graph.features_checksum)
     check_identity(blocks, wanted)
     if not blocks.complete:
         raise ValueError(f"{blocks.folder} is not finished; precompute it first")

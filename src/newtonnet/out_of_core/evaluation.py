@@ -11,9 +11,9 @@ from torch import Tensor
 from newtonnet.training import predicted_homophily, roc_auc
 from newtonnet.training.shape import adjusted_pivot
 
-from .batches import EdgeSample, Rows, Worker
+from .batches import EdgeSample, RowReader, Worker
 from .large_graph import LargeGraph
-from .model import FilterFirst
+from .model import OutOfCoreNet
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Score:
 
 @torch.no_grad()
 def sequential_logits(
-    model: FilterFirst, rows: Rows, nodes: NDArray[np.int64], *, batch: int, worker: Worker
+    model: OutOfCoreNet, rows: RowReader, nodes: NDArray[np.int64], *, batch: int, worker: Worker
 ) -> Iterator[tuple[slice, Tensor]]:
     """Logits ``(m, C)`` of a worker's share of ascending nodes, with their places among all of them."""
     share = worker.share(len(nodes))
@@ -37,9 +37,9 @@ def sequential_logits(
 
 
 def score(
-    model: FilterFirst,
+    model: OutOfCoreNet,
     graph: LargeGraph,
-    rows: Rows,
+    rows: RowReader,
     nodes: NDArray[np.int64],
     *,
     metric: str,
@@ -66,7 +66,7 @@ def score(
 
 
 def estimate_homophily(
-    model: FilterFirst, graph: LargeGraph, rows: Rows, sample: EdgeSample, *, batch: int, worker: Worker
+    model: OutOfCoreNet, graph: LargeGraph, rows: RowReader, sample: EdgeSample, *, batch: int, worker: Worker
 ) -> tuple[float, float]:
     """Share of sampled edges whose ends are predicted alike, training labels put in, and what chance would give."""
     classes = torch.zeros(len(sample.nodes), 1, dtype=torch.int64)

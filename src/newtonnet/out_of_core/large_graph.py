@@ -11,11 +11,10 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from newtonnet.files import write_whole
-from newtonnet.graphs import Features, Graph
+from newtonnet.graphs import Features, Graph, read_rows
 
-from .adjacency import ENTRIES, Adjacency, adjacency_of, open_adjacency, write_adjacency
-from .counting_sort import Piece
-from .disk import hash_arrays, new_folder, read_array, read_rows
+from .adjacency import ENTRIES, Adjacency, EdgePiece, adjacency_of, open_adjacency, write_adjacency
+from .array_files import hash_arrays, new_folder, read_array
 
 FORMAT = 1
 
@@ -112,7 +111,7 @@ def open_graph(folder: str | Path) -> LargeGraph:
 
 def write_graph(
     folder: str | Path,
-    edges: Iterable[Piece],
+    edges: Iterable[EdgePiece],
     features: Iterable[NDArray[np.float32]],
     labels: Iterable[ArrayLike],
     *,

@@ -17,8 +17,7 @@ from newtonnet.tables.encoding import Encoding
 from newtonnet.tables.node_table import NodeTable, read_nodes
 from newtonnet.tables.tables import Reading, reading_of
 
-from .adjacency import ENTRIES, Adjacency, write_adjacency
-from .counting_sort import Piece
+from .adjacency import ENTRIES, Adjacency, EdgePiece, write_adjacency
 
 FEWEST = 1 << 16
 """Entries that are sorted at once, however little memory there is."""
@@ -26,7 +25,7 @@ MOST = np.iinfo(np.int32).max - 1
 """Entries of the adjacency of a graph, two for each edge."""
 
 
-def read_mapped(
+def read_tables_on_disk(
     nodes: str | PathLike[str],
     edges: str | PathLike[str],
     *,
@@ -94,7 +93,7 @@ def _give_back() -> None:
     pa.default_memory_pool().release_unused()
 
 
-def _sortable(pieces: Iterator[EdgeRows]) -> Iterator[Piece]:
+def _sortable(pieces: Iterator[EdgeRows]) -> Iterator[EdgePiece]:
     return (ends if weights is None else (ends, weights) for ends, weights in pieces)
 
 

@@ -14,7 +14,7 @@ from newtonnet.nn.noise import check_rate, drop
 from newtonnet.polynomials import Filter
 
 
-class FilterFirst(nn.Module):
+class OutOfCoreNet(nn.Module):
     r"""A filter whose powers are known beforehand, and an encoder behind it, on any rows of a graph.
 
     .. math:: H = \sum_{k=0}^{K} c_k(t)\, T_k(L - I)\, X, \qquad

@@ -13,7 +13,7 @@ from newtonnet.training.outcome import sample_filter
 
 from .keeping import State
 from .large_graph import LargeGraph
-from .model import FilterFirst
+from .model import OutOfCoreNet
 
 MODEL = "newtonnet-precomputed"
 """The model's name in records."""
@@ -52,7 +52,7 @@ class Trained:
 
 def make_record(
     trained: Trained,
-    model: FilterFirst,
+    model: OutOfCoreNet,
     graph: LargeGraph,
     split: Split,
     config: Config,

@@ -12,18 +12,18 @@ from newtonnet.graphs import Graph
 from newtonnet.nn import Options
 from newtonnet.training import Setting
 
-from .batches import RESIDENT, Rows, Worker
+from .batches import RESIDENT, RowReader, Worker
 from .evaluation import sequential_logits
-from .model import FilterFirst
+from .model import OutOfCoreNet
 from .run import make_filter
-from .store import Store, open_store
+from .store import FeatureStore, open_store
 
 
-def predict_precomputed(
+def predict_out_of_core(
     state: Mapping[str, Tensor],
     setting: Setting,
     *,
-    store: str | Path | Store,
+    store: str | Path | FeatureStore,
     graph: Graph | None = None,
     nodes: NDArray[np.int64] | None = None,
     batch: int = 65536,
@@ -43,7 +43,7 @@ def predict_precomputed(
     Returns:
         Shape ``(n, C)``, or one row for each of the nodes.
     """
-    blocks = store if isinstance(store, Store) else open_store(store)
+    blocks = store if isinstance(store, FeatureStore) else open_store(store)
     filter = make_filter(setting, graph)
     if not blocks.complete or blocks.identity.degree < filter.degree:
         have = f"degree {blocks.identity.degree}" if blocks.complete else "parts that are missing"
@@ -52,9 +52,9 @@ def predict_precomputed(
     if features != blocks.identity.features:
         raise ValueError(f"the model knows {features} features, {blocks.folder} has {blocks.identity.features}")
     options: Options = setting.options
-    model = FilterFirst(filter, features=features, classes=classes, seed=0, hidden=options.hidden)
+    model = OutOfCoreNet(filter, features=features, classes=classes, seed=0, hidden=options.hidden)
     model.load_state_dict(dict(state))
-    rows = Rows(blocks, filter.degree, resident=RESIDENT if max_memory is None else max_memory)
+    rows = RowReader(blocks, filter.degree, resident=RESIDENT if max_memory is None else max_memory)
     wanted = np.arange(blocks.identity.nodes) if nodes is None else nodes
     out = np.empty((len(wanted), classes), dtype=np.float32)
     for place, logits in sequential_logits(model, rows, wanted, batch=batch, worker=Worker()):

@@ -17,19 +17,19 @@ from newtonnet.nn.polynomial_models import interpolation_points
 from newtonnet.polynomials import Filter, newton_filter
 from newtonnet.training import Progress, Record, Setting
 
-from .batches import RESIDENT, Batching, Rows, Worker
+from .batches import RESIDENT, Batching, RowReader, Worker
 from .keeping import SECONDS, Beside, FileKeeper, Keeper, Progressed, State, fingerprint, unpack
 from .large_graph import LargeGraph, as_large
-from .model import FilterFirst
+from .model import OutOfCoreNet
 from .outcome import identify, make_record
-from .propagate_blocks import Done, precompute
-from .store import Store
+from .propagate import PropagationProgress, propagate_to_disk
+from .store import FeatureStore
 from .training import train
 
 PARTS = ("train", "validation", "test")
 
 
-def train_precomputed(
+def train_out_of_core(
     graph: Graph | LargeGraph,
     splits: Sequence[Split],
     setting: Setting,
@@ -42,7 +42,7 @@ def train_precomputed(
     checkpoint_seconds: float = SECONDS,
     stop: Callable[[], bool] | None = None,
     progress: Callable[[Progress], None] | None = None,
-    precomputing: Callable[[Done], None] | None = None,
+    propagation_progress: Callable[[PropagationProgress], None] | None = None,
 ) -> tuple[list[Record], list[State]]:
     """Precompute the blocks where they are not there yet, then train one model for each split, one after the other.
 
@@ -61,7 +61,7 @@ def train_precomputed(
         stop: asked before every epoch; where it says True, training ends there as if the epochs were used up. Splits
             that had not begun fail.
         progress: called after every epoch.
-        precomputing: called after every part of the blocks.
+        propagation_progress: called after every part of the blocks.
 
     Returns:
         One record and one state (parameters by name, at the best validation epoch) for each split.
@@ -70,8 +70,8 @@ def train_precomputed(
     check_run(graph, splits, setting)
     filter = make_filter(setting, graph)
     graph = as_large(graph)
-    blocks = precompute(
-        graph, store, degree=filter.degree, max_memory=max_memory, threads=threads, progress=precomputing
+    blocks = propagate_to_disk(
+        graph, store, degree=filter.degree, max_memory=max_memory, threads=threads, progress=propagation_progress
     )
     with ExitStack() as stack:
         if threads is not None:
@@ -96,7 +96,7 @@ def train_precomputed(
 
 def train_splits(
     graph: LargeGraph,
-    store: Store,
+    store: FeatureStore,
     splits: Sequence[Split],
     setting: Setting,
     *,
@@ -136,7 +136,7 @@ def train_splits(
 
 def _train_split(
     graph: LargeGraph,
-    store: Store,
+    store: FeatureStore,
     split: Split,
     setting: Setting,
     *,
@@ -147,7 +147,7 @@ def _train_split(
 ) -> tuple[Record, State]:
     config = replace(setting.config, seed=setting.config.seed + split.index)
     options: Options = setting.options
-    model = FilterFirst(
+    model = OutOfCoreNet(
         filter,
         features=store.identity.features,
         classes=graph.classes,
@@ -155,7 +155,7 @@ def _train_split(
         hidden=options.hidden,
         dropout=options.dropout,
     )
-    rows = Rows(store, filter.degree, resident=RESIDENT if max_memory is None else max_memory)
+    rows = RowReader(store, filter.degree, resident=RESIDENT if max_memory is None else max_memory)
     trained = train(model, graph, rows, split, config, batching=batching, **loop)
     told = _told(setting, filter, batching)
     return make_record(trained, model, graph, split, config, options=told), trained.state

@@ -14,11 +14,11 @@ from newtonnet.training import Config, Progress, band_masks
 from newtonnet.training.adam import Adam
 from newtonnet.training.shape import band_pull, penalise
 
-from .batches import Batching, EdgeSample, Rows, Worker, epoch_batches, sample_edges
+from .batches import Batching, EdgeSample, RowReader, Worker, epoch_batches, sample_edges
 from .evaluation import Score, estimate_homophily, known_classes, score
 from .keeping import Beside, State
 from .large_graph import LargeGraph
-from .model import FilterFirst
+from .model import OutOfCoreNet
 from .outcome import Trained
 
 NUMBERS = ("epoch", "failed", "best", "best_epoch", "largest", "homophily", "pivot")
@@ -26,9 +26,9 @@ NUMBERS = ("epoch", "failed", "best", "best_epoch", "largest", "homophily", "piv
 
 
 def train(
-    model: FilterFirst,
+    model: OutOfCoreNet,
     graph: LargeGraph,
-    rows: Rows,
+    rows: RowReader,
     split: Split,
     config: Config,
     *,
@@ -63,9 +63,9 @@ class _Run:
 
     def __init__(
         self,
-        model: FilterFirst,
+        model: OutOfCoreNet,
         graph: LargeGraph,
-        rows: Rows,
+        rows: RowReader,
         split: Split,
         config: Config,
         batching: Batching,
@@ -237,5 +237,5 @@ class _Run:
         )
 
 
-def _copy(model: FilterFirst) -> State:
+def _copy(model: OutOfCoreNet) -> State:
     return {name: parameter.detach().clone() for name, parameter in model.named_parameters()}

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from newtonnet.estimator import CrossValidation, NewtonNetClassifier
 from newtonnet.graphs import Graph, components, energy_density, homophily, isolated_nodes, known_edges, spectral_density
-from newtonnet.out_of_core.outcome import MODEL as PRECOMPUTED
+from newtonnet.out_of_core import OUT_OF_CORE_MODEL
 from newtonnet.training import Config
 
 from .cautions import cautions
@@ -175,7 +175,7 @@ def _response(classifier: NewtonNetClassifier, graph: Graph, filled: NDArray[np.
 def _shown_model(classifier: NewtonNetClassifier) -> str:
     """The model whose filter is shown, by the name of its settings, in whatever regime it was trained."""
     model = classifier.records_[0].model
-    return "newtonnet" if model == PRECOMPUTED else model
+    return "newtonnet" if model == OUT_OF_CORE_MODEL else model
 
 
 def _parts(classifier: NewtonNetClassifier) -> list[Part]:

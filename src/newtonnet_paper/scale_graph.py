@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from .adjacency import ENTRIES
-from .large_graph import LargeGraph, write_graph
+from newtonnet.out_of_core import LargeGraph, write_graph
 
 PIECE = 1 << 20
 """Edges or numbers that are drawn at once."""
@@ -22,7 +21,7 @@ def generate(
     homophily: float = 0.1,
     signal: float = 0.25,
     seed: int = 0,
-    entries: int = ENTRIES,
+    entries: int = 1 << 23,
 ) -> LargeGraph:
     r"""Draw a graph with two equal classes into a new folder.
 
