@@ -6,7 +6,7 @@ from pathlib import Path
 
 from newtonnet import NewtonNetClassifier
 from newtonnet.datasets import csbm
-from newtonnet.tables.tables import load_tables
+from newtonnet.tables import load_tables
 
 folder = Path(tempfile.mkdtemp())
 graph = csbm(0.1, nodes=300, features=100)  # stands for your own data; these lines only write it to files

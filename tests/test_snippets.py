@@ -15,7 +15,7 @@ import pytest
 from newtonnet import graphs
 from newtonnet.datasets.catalogue import Directed
 from newtonnet.out_of_core import LargeGraph
-from newtonnet.tables.tables import read_tables
+from newtonnet.tables import TableOptions
 
 DOCS = Path(__file__).parent.parent / "docs"
 SNIPPETS = {
@@ -99,8 +99,8 @@ def test_arrows_are_kept_as_the_page_on_design_says():
     here = row.split("|")[4]
     (value,) = re.findall(r"`load\(name, directed=(.*?)\)`", here)
     assert ast.literal_eval(value) in get_args(get_args(Directed)[0])
-    named = re.findall(r"`(from_\w+|read_\w+)`", here)
+    named = re.findall(r"`(from_\w+|TableOptions)`", here)
     assert len(named) >= 3
     for name in named:
-        function = read_tables if name == "read_tables" else getattr(graphs, name)
+        function = TableOptions if name == "TableOptions" else getattr(graphs, name)
         assert inspect.signature(function).parameters["directed"].default is False

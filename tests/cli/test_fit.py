@@ -17,7 +17,7 @@ import pytest
 from newtonnet import NewtonNetClassifier
 from newtonnet.cli.app import app, run
 from newtonnet.cli.predictions import round_rows
-from newtonnet.tables.tables import load_tables
+from newtonnet.tables import load_tables
 from newtonnet.training import Record
 from newtonnet.training.run import Run
 

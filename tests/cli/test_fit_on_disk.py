@@ -71,7 +71,7 @@ def _read(path):
 def test_a_run_gives_a_model_predictions_and_a_page_and_leaves_nothing_else(
     ending, kept, tables, tmp_path, temporary, seen, monkeypatch
 ):
-    monkeypatch.setattr("newtonnet.tables.edge_pieces.PIECE", 16)
+    monkeypatch.setattr("newtonnet.tables.tables.PIECE", 16)
     arguments = tables.arguments if ending == "csv" else parquet(tables)
     store = ["--store", str(tmp_path / "deep" / "blocks")] if kept else []
     before = {path.name for path in tmp_path.iterdir()}

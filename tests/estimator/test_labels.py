@@ -161,7 +161,7 @@ def test_a_pair_that_is_none_says_of_what_it_is():
 
 def test_a_frame_is_told_the_way():
     frame = pytest.importorskip("pandas").DataFrame({"x": [1]})
-    with pytest.raises(TypeError, match=r"got DataFrame; load_tables\(nodes, edges\) of newtonnet.datasets"):
+    with pytest.raises(TypeError, match=r"got DataFrame; load_tables\(nodes, edges\) of newtonnet.tables"):
         read(frame)
 
 

@@ -2,7 +2,7 @@ import pyarrow as pa
 import pyarrow.parquet as paparquet
 import pytest
 
-from newtonnet.tables.columns import Columns, column_names, find_columns
+from newtonnet.tables import Columns, TableOptions, column_names, find_columns
 
 
 @pytest.fixture
@@ -14,9 +14,11 @@ def files(tmp_path):
 
 
 def test_columns_have_their_usual_names_or_places(files):
-    found = find_columns(*files, id_column="name", label_column="kind", target_column="to")
+    found = find_columns(*files, TableOptions(id_column="name", label_column="kind", target_column="to"))
     assert found == Columns(id="name", label="kind", source="source", target="to", weight="weight")
-    assert find_columns(*files, target_column="weight") == Columns("kind", None, "source", "weight", None, ("to",))
+    assert find_columns(*files, TableOptions(target_column="weight")) == Columns(
+        "kind", None, "source", "weight", None, ("to",)
+    )
 
 
 def test_usual_names_may_be_written_in_any_case():
@@ -33,16 +35,16 @@ def test_all_columns_of_a_file_are_told_by_its_header(files):
 
 def test_tables_in_memory_have_columns_too():
     rows = pa.table({"id": ["a", "b"], "kind": ["x", "y"]})
-    found = find_columns(rows, pa.table({"source": ["a"], "target": ["b"]}), label_column="kind")
+    found = find_columns(rows, pa.table({"source": ["a"], "target": ["b"]}), TableOptions(label_column="kind"))
     assert found == Columns(id="id", label="kind", source="source", target="target", weight=None)
 
 
 def test_a_column_that_is_not_there_is_refused(files):
     with pytest.raises(ValueError, match=r"nodes\.csv has no column 'key'; found: kind, name, size"):
-        find_columns(*files, id_column="key", target_column="to")
+        find_columns(*files, TableOptions(id_column="key", target_column="to"))
     with pytest.raises(ValueError, match=r"nodes\.csv has no column 'class'"):
-        find_columns(*files, label_column="class", target_column="to")
+        find_columns(*files, TableOptions(label_column="class", target_column="to"))
     with pytest.raises(ValueError, match=r"edges\.parquet has no column 'from'"):
-        find_columns(*files, source_column="from")
+        find_columns(*files, TableOptions(source_column="from"))
     with pytest.raises(FileNotFoundError, match="there is no file"):
         find_columns("nowhere.csv", files[1])

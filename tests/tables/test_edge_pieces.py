@@ -10,11 +10,9 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from newtonnet.tables.columns import Columns
-from newtonnet.tables.edge_pieces import edge_pieces
-from newtonnet.tables.edge_table import count_rows, edge_rows
+from newtonnet.tables import Columns, edge_pieces, load_tables
 from newtonnet.tables.readers import read_table
-from newtonnet.tables.tables import load_tables
+from newtonnet.tables.tables import count_rows, edge_rows
 
 COLUMNS = Columns(id="id", label=None, source="source", target="target", weight=None)
 WEIGHTED = replace(COLUMNS, weight="weight")
@@ -25,7 +23,7 @@ ROWS = 5
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Pieces of 6 rows (half as many as there are nodes) from blocks of some lines."""
-    monkeypatch.setattr("newtonnet.tables.edge_pieces.PIECE", ROWS)
+    monkeypatch.setattr("newtonnet.tables.tables.PIECE", ROWS)
     monkeypatch.setattr("newtonnet.tables.table_stream.BLOCK", 64)
 
 

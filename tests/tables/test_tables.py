@@ -8,9 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
-from newtonnet.tables.columns import Columns, find_columns
+from newtonnet.tables import Columns, TableOptions, load_tables, read_tables
 from newtonnet.tables.encoding import Encoding
-from newtonnet.tables.tables import load_tables, read_tables
 
 NODES = """id,age,flag,colour,label
 ann,20,1,red,cat
@@ -258,7 +257,7 @@ def test_an_empty_table_of_edges_is_a_graph_without_edges(write):
 
 def test_another_encoding_is_read_where_it_is_named(write, edges):
     rows = write("n.csv", "id,town\nann,Orléans\nbob,Rome\ncy,Rome\n".encode("latin-1"))
-    read = read_tables(rows, edges, columns=UNLABELLED, text_encoding="latin-1")
+    read = read_tables(rows, edges, TableOptions(text_encoding="latin-1"), columns=UNLABELLED)
     assert read.encoding.feature_names == ("town=Orléans", "town=Rome")
     assert read.graph.nodes == 3
 
@@ -490,7 +489,7 @@ def test_an_unknown_end_is_told_where_ids_are(write):
 
 def test_columns_of_edges_that_are_not_used_are_told(write, nodes):
     links = write("e.csv", "edge,Source,Target,Weight,since\n1,ann,bob,2,1999\n")
-    read = read_tables(nodes, links, columns=find_columns(nodes, links, label_column="label"))
+    read = read_tables(nodes, links, TableOptions(label_column="label"))
     assert "Edges join 'Source' and 'Target', with weights in 'Weight'; not used: edge, since." in read.notes
     assert read.graph.adjacency.max() == 2
 
@@ -525,14 +524,14 @@ def test_row_numbers_are_not_taken_for_ids(write, edges, header):
 def test_decimal_commas_are_read_here_and_in_a_later_table(write):
     rows = write("n.csv", "id;pay;rate\nann;1.250,5;7\nbob;-3,25;1,5\ncy;;2\ndee;12;3\n")
     links = write("e.csv", "source;target;weight\nann;bob;1,25\nbob;cy;2\n")
-    read = read_tables(rows, links, columns=find_columns(rows, links))
+    read = read_tables(rows, links)
     points = write("p.csv", "id,pay,rate\nann,1250.5,7\nbob,-3.25,1.5\ncy,,2\ndee,12,3\n")
-    same = read_tables(points, links, columns=find_columns(points, links))
+    same = read_tables(points, links)
     assert read.encoding == same.encoding
     assert np.array_equal(read.graph.features, same.graph.features)
     assert read.graph.adjacency[0, 1] == 1.25
     later = write("m.csv", "id;pay;rate\nann;1,250;7\nbob;2,500;1\ncy;;2\ndee;12;3\n")  # thousandths, as is known
-    found = read_tables(later, links, columns=find_columns(later, links), encoding=read.encoding)
+    found = read_tables(later, links, encoding=read.encoding)
     mean, scale = read.encoding.columns[0].mean, read.encoding.columns[0].scale
     assert found.graph.features[0, 0] == pytest.approx((1.25 - mean) / scale, abs=1e-6)
 
@@ -546,14 +545,14 @@ def test_commas_that_may_mean_another_thing_stay_texts(write, edges, values):
 
 def test_labels_that_differ_in_case_only_are_doubted(write, edges):
     rows = write("n.csv", "id,x,label\nann,1,yes\nbob,2,YES\ncy,4,no\ndee,5,\n")
-    read = read_tables(rows, edges, columns=find_columns(rows, edges, label_column="label"))
+    read = read_tables(rows, edges, TableOptions(label_column="label"))
     assert "The labels 'YES' and 'yes' differ in case only, and each is a class of its own." in read.notes
 
 
 @pytest.mark.parametrize(("last", "told"), [("", True), ("7", False)])
 def test_a_column_that_is_filled_where_the_label_is_known_is_doubted(write, edges, last, told):
     rows = write("n.csv", f"id,x,paid,label\nann,1,3,a\nbob,2,4,b\ncy,4,4,b\ndee,5,{last},\n")
-    read = read_tables(rows, edges, columns=find_columns(rows, edges, label_column="label"))
+    read = read_tables(rows, edges, TableOptions(label_column="label"))
     notes = [note for note in read.notes if "give the label away" in note]
     assert [note.startswith("Column 'paid' has a value exactly where") for note in notes] == [True] * told
 
@@ -566,7 +565,7 @@ def test_categories_stay_text_whatever_they_look_like(write, edges):
     assert again.notes == ()
     assert np.asarray(again.graph.features.sum(axis=1)).tolist() == [2, 2, 2, 2]
     codes = write("c.csv", "id,zip\nann,01\nbob,1\ncy,2\ndee,2\n")
-    asked = read_tables(codes, edges, columns=UNLABELLED, categorical=["zip"])
+    asked = read_tables(codes, edges, TableOptions(categorical=["zip"]), columns=UNLABELLED)
     assert asked.encoding.columns[0].categories == ("01", "1", "2")
 
 
@@ -631,7 +630,7 @@ def test_a_column_to_ignore_must_be_there(nodes, edges):
 
 
 def test_ignored_columns_are_no_features(nodes, edges):
-    encoding = read_tables(nodes, edges, columns=COLUMNS, ignore=["age", "colour"]).encoding
+    encoding = read_tables(nodes, edges, TableOptions(ignore=["age", "colour"]), columns=COLUMNS).encoding
     assert encoding.feature_names == ("flag",)
 
 
@@ -723,7 +722,7 @@ def test_a_first_line_that_is_no_header_is_one_clear_line(edges, write):
 def test_words_that_count_as_unknown_labels_are_told(kind):
     nodes = pa.table({"id": [*"abcd"], "label": pa.array(["x", "NA", "y", "NA"], kind)})
     links = pa.table({"source": ["a"], "target": ["b"]})
-    reading = read_tables(nodes, links, columns=find_columns(nodes, links, label_column="label"))
+    reading = read_tables(nodes, links, TableOptions(label_column="label"))
     assert "The label 'NA' counts as unknown (2 times)." in reading.notes
 
 
@@ -736,7 +735,7 @@ def test_dates_are_the_same_whatever_they_are_stored_as(write, tmp_path):
     pq.write_table(frame, tmp_path / "n.parquet")
     for nodes in (frame, frame.to_pandas(), tmp_path / "n.parquet"):
         np.testing.assert_array_equal(load_tables(nodes, links, label_column="label").features, csv.features)
-    kept = read_tables(frame, links, columns=find_columns(frame, links, label_column="label"), categorical=["joined"])
+    kept = read_tables(frame, links, TableOptions(label_column="label", categorical=["joined"]))
     assert kept.graph.features.shape == (4, 4)  # three days and a gap
 
 
@@ -746,7 +745,7 @@ def test_edges_with_a_header_of_weights_alone_are_no_edges(nodes, write):
 
 def test_a_note_says_which_weight_of_a_pair_counts(nodes, write):
     links = write("twice.csv", "source,target,weight\nann,bob,5\nbob,ann,2\n")
-    reading = read_tables(nodes, links, columns=find_columns(nodes, links))
+    reading = read_tables(nodes, links)
     assert any("1 duplicate was merged (the largest weight counts)" in note for note in reading.notes)
 
 
@@ -758,5 +757,5 @@ def test_a_weight_beyond_single_precision_is_refused_with_the_limit(nodes, write
 def test_classes_that_look_like_none_are_told():
     nodes = pa.table({"id": [*"abcd"], "label": ["x", "Unknown", "y", "Unknown"]})
     links = pa.table({"source": ["a"], "target": ["b"]})
-    reading = read_tables(nodes, links, columns=find_columns(nodes, links, label_column="label"))
+    reading = read_tables(nodes, links, TableOptions(label_column="label"))
     assert any(note.startswith("The label 'Unknown' is a class like the others") for note in reading.notes)

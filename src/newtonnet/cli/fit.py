@@ -17,7 +17,7 @@ from newtonnet.nn import ZOO, find_model
 from newtonnet.out_of_core import PROPAGATION_MEMORY
 from newtonnet.report import render_findings
 from newtonnet.report.gather import gather
-from newtonnet.tables.columns import find_columns
+from newtonnet.tables import TableOptions
 
 from .amounts import at_least, memory, seconds
 from .app import STOPPED, app, print_json, talk
@@ -165,30 +165,22 @@ def fit(
     )
     fits = compare and regime == MEMORY  # the others would need the memory that is not there
     rivals = [NewtonNetClassifier(name, **options) for name in RIVALS if fits and name != model]
-    columns = find_columns(
-        nodes,
-        edges,
+    table_options = TableOptions(
         label_column=label_column,
         id_column=id_column,
         source_column=source_column,
         target_column=target_column,
         weight_column=weight_column,
+        ignore=tuple(ignore or ()),
+        categorical=tuple(categorical or ()),
+        standardise=not no_standardise,
         text_encoding=text_encoding,
     )
     disk = context.with_resource(edges_on_disk(store, room)) if regime == PRECOMPUTED else None
     if disk is not None:
         classifier.set_params(store=disk.blocks)
     with talk.status("reading the tables"):
-        tables = read_first(
-            nodes,
-            edges,
-            columns=columns,
-            ignore=ignore or (),
-            categorical=categorical or (),
-            standardise=not no_standardise,
-            text_encoding=text_encoding,
-            disk=disk,
-        )
+        tables = read_first(nodes, edges, table_options, disk=disk)
     tables = replace(tables, run=replace(tables.run, arguments=plain_arguments(context)))
     if transferable and not tables.run.encoding.columns:
         raise ValueError(f"--transferable needs features, but {nodes} has none; a model without knows nodes by place")

@@ -11,9 +11,7 @@ import numpy as np
 
 from newtonnet.graphs import Graph, check_trainable
 from newtonnet.out_of_core import read_tables_on_disk
-from newtonnet.tables.columns import Columns, column_names
-from newtonnet.tables.listing import listed
-from newtonnet.tables.tables import Reading, read_tables
+from newtonnet.tables import Reading, TableOptions, column_names, listed, read_tables
 
 from .run_folder import Run, TableFile, file_checksum, ids_checksum
 
@@ -53,30 +51,18 @@ def edges_on_disk(store: Path | None, max_memory: int | None) -> Iterator[OnDisk
 def read_first(
     nodes: Path,
     edges: Path,
+    options: TableOptions,
     *,
-    columns: Columns,
-    ignore: Sequence[str],
-    categorical: Sequence[str],
-    standardise: bool,
-    text_encoding: str,
     disk: OnDisk | None = None,
 ) -> Tables:
     """Read tables to learn from; their encoding is learned from them, and edges stay on disk where there is one."""
-    read = _reader(disk)(
-        nodes,
-        edges,
-        columns=columns,
-        ignore=ignore,
-        categorical=categorical,
-        standardise=standardise,
-        text_encoding=text_encoding,
-    )
+    read = _reader(disk)(nodes, edges, options)
     check_trainable(read.graph)
     run = Run(
         nodes=TableFile(str(nodes.absolute()), file_checksum(nodes)),
         edges=TableFile(str(edges.absolute()), file_checksum(edges)),
-        columns=columns,
-        text_encoding=text_encoding,
+        columns=read.columns,
+        text_encoding=options.text_encoding,
         encoding=read.encoding,
         class_names=read.graph.class_names,
         ids=ids_checksum(read.graph.node_names),
@@ -112,9 +98,11 @@ def read_again(nodes: Path, edges: Path, run: Run, *, disk: OnDisk | None = None
     read = _reader(disk)(
         nodes,
         edges,
+        TableOptions(
+            ignore=tuple(name for name in run.arguments.get("ignore") or () if name in there),
+            text_encoding=run.text_encoding,
+        ),
         columns=run.columns if run.columns.label in there else replace(run.columns, label=None),
-        ignore=[name for name in run.arguments.get("ignore") or () if name in there],
-        text_encoding=run.text_encoding,
         encoding=run.encoding,
         class_names=run.class_names,
     )

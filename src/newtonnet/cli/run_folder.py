@@ -10,8 +10,7 @@ from typing import Any
 
 from newtonnet.estimator import NewtonNetClassifier
 from newtonnet.files import write_whole
-from newtonnet.tables.columns import Columns
-from newtonnet.tables.encoding import Encoding
+from newtonnet.tables import Columns, Encoding
 
 from .splits import check_writable
 

@@ -39,7 +39,7 @@ def as_graph(data: Any) -> Graph:
     if isinstance(data, tuple):
         got = f"({', '.join(type(part).__name__ for part in data)}); scipy.sparse.csr_array makes one of a dense matrix"
     elif "pandas" in kinds:
-        got += "; load_tables(nodes, edges) of newtonnet.datasets makes a graph of two frames"
+        got += "; load_tables(nodes, edges) of newtonnet.tables makes a graph of two frames"
     raise TypeError(
         "expected a newtonnet Graph, PyTorch Geometric Data, a networkx graph, or a pair (scipy adjacency, features), "
         f"got {got}"

@@ -3,8 +3,7 @@
 from .adjacency import Adjacency, adjacency_of, open_adjacency, parquet_edges, write_adjacency
 from .batches import Batching, Worker
 from .distributed import train_on_ray
-from .large_graph import LargeGraph, as_large, open_graph, write_graph
-from .mapped_tables import read_tables_on_disk
+from .large_graph import LargeGraph, as_large, open_graph, read_tables_on_disk, write_graph
 from .model import OutOfCoreNet
 from .outcome import MODEL as OUT_OF_CORE_MODEL
 from .prediction import predict_out_of_core

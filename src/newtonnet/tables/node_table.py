@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from .column_values import MISSING, as_text, is_missing, read_commas, read_dates, without_missing
 from .column_words import doubts, read_as, strangers
-from .columns import Columns
 from .encoding import Encoding, encode, learn_encoding
 from .listing import listed
+from .options import DEFAULTS, Columns, TableOptions
 from .plain_ids import first_place, plain_ids
 from .readers import NamedTable, is_unnamed, read_table
 from .text_numbers import has_comma, is_number
@@ -59,35 +59,32 @@ class NodeTable:
 
 def read_nodes(
     nodes: "str | PathLike[str] | pa.Table | pd.DataFrame",
-    *,
     columns: Columns,
-    ignore: Sequence[str] = (),
-    categorical: Sequence[str] = (),
-    standardise: bool = True,
-    text_encoding: str = "utf-8",
+    options: TableOptions = DEFAULTS,
+    *,
     encoding: Encoding | None = None,
     class_names: Sequence[str] | None = None,
 ) -> NodeTable:
-    """The nodes of a table in its order; for the arguments see :func:`newtonnet.datasets.read_tables`."""
+    """Read the nodes of a table in its order; for the arguments see :func:`newtonnet.tables.read_tables`."""
     coded = () if encoding is None else (column.name for column in encoding.columns if column.kind == "category")
-    texts = {columns.id, columns.label or columns.id, *categorical, *coded}
-    rows = read_table(nodes, "nodes", text_encoding=text_encoding, texts=texts)
-    rows.check(columns.id, columns.label, *ignore, *categorical)
+    texts = {columns.id, columns.label or columns.id, *options.categorical, *coded}
+    rows = read_table(nodes, "nodes", text_encoding=options.text_encoding, texts=texts)
+    rows.check(columns.id, columns.label, *options.ignore, *options.categorical)
     ids = _ids(rows, columns.id)
     labels, classes = _labels(rows, columns.label, class_names)
     unnamed = _unnamed(rows.table.column_names, columns, encoding)
-    kept_apart = (columns.id, columns.label, *ignore, *unnamed)
+    kept_apart = (columns.id, columns.label, *options.ignore, *unnamed)
     used = [name for name in rows.table.column_names if name not in kept_apart]
     numbers = () if encoding is None else {column.name for column in encoding.columns if column.kind == "number"}
     told = _read_texts(rows.table.select(used), texts, numbers)
     learned = (
-        learn_encoding(told, standardise=standardise, categorical=categorical, where=rows.row)
+        learn_encoding(told, standardise=options.standardise, categorical=options.categorical, where=rows.row)
         if encoding is None
         else encoding
     )
     _check_columns(rows, learned)
     left_out = _left_out(told, learned) if encoding is None else {}
-    ignored = {name: "ignored" for name in ignore if name not in (columns.id, columns.label)}
+    ignored = {name: "ignored" for name in options.ignore if name not in (columns.id, columns.label)}
     apart = {} if encoding is not None else {**ignored, **dict.fromkeys(unnamed, "has no name")}
     return NodeTable(
         name=Path(nodes).name.split(".")[0] if isinstance(nodes, str | PathLike) else "graph",
@@ -104,7 +101,7 @@ def read_nodes(
             else [
                 *label_doubts(rows, columns.label),
                 *_giveaways(told, labels),
-                *doubts(told, learned, categorical),
+                *doubts(told, learned, options.categorical),
             ]
         ),
     )

@@ -1,22 +1,36 @@
-"""Anyone's own graph: nodes and edges from CSV or Parquet files, every mistake in them one clear line."""
+"""Two tables as a graph: which columns are what, edges as pairs of nodes, and what a user should know about them."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from os import PathLike
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from newtonnet.graphs import Graph, from_edges
 
-from .columns import Columns, find_columns
-from .edge_table import count_rows, edge_rows, merged_rows, unused_columns
+from .column_values import read_commas
 from .encoding import Encoding
+from .listing import listed
 from .node_table import NodeTable, read_nodes
-from .readers import read_table
+from .options import DEFAULTS, Columns, TableOptions
+from .plain_ids import first_place, plain_ids
+from .readers import NamedTable, find_usual, read_header, read_table
+from .table_stream import stream_table
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
+
+PIECE = 1 << 18
+"""Rows of a piece, at least, where the file has as many."""
+
+EdgeRows = tuple[NDArray[np.int32], NDArray[np.float32] | None]
+"""Ends of edges as places among the nodes, ``(2, m)``, and their weights ``(m,)``, None where all are 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +39,8 @@ class Reading:
 
     graph: Graph
     """Node names are the ids as text."""
+    columns: Columns
+    """Which columns hold ids, labels and weights."""
     encoding: Encoding
     """How columns became features, for a later table of the same kind."""
     left_out: Mapping[str, str]
@@ -38,93 +54,62 @@ class Reading:
 def load_tables(
     nodes: "str | PathLike[str] | pa.Table | pd.DataFrame",
     edges: "str | PathLike[str] | pa.Table | pd.DataFrame",
+    options: TableOptions = DEFAULTS,
     *,
-    label_column: str | None = None,
-    id_column: str | None = None,
-    source_column: str | None = None,
-    target_column: str | None = None,
-    weight_column: str | None = None,
-    ignore: Sequence[str] = (),
-    categorical: Sequence[str] = (),
-    standardise: bool = True,
-    directed: bool = False,
-    text_encoding: str = "utf-8",
     name: str | None = None,
+    **fields: Any,
 ) -> Graph:
-    """A graph from a table of nodes and a table of edges.
+    """Read a graph from a table of nodes and a table of edges.
 
-    The columns that hold ids, labels and weights are those that :func:`find_columns` finds; for the rest see
-    :func:`read_tables`, which also gives the encoding: a second table, for a model that knows the first, needs it.
+    A second table, for a model that was fitted on the first, needs the encoding that :func:`read_tables` also gives.
+
+    Args:
+        nodes: one row for each node: a CSV or Parquet file, a pandas frame or an Arrow table.
+        edges: one row for each edge, naming two nodes.
+        options: how to read them.
+        name: the graph's name; that of the nodes file if not given.
+        **fields: single fields of :class:`TableOptions`, such as ``label_column="label"``.
+
+    Returns:
+        The graph; node names are the ids as text.
     """
-    columns = find_columns(
-        nodes,
-        edges,
-        label_column=label_column,
-        id_column=id_column,
-        source_column=source_column,
-        target_column=target_column,
-        weight_column=weight_column,
-        text_encoding=text_encoding,
-    )
-    return read_tables(
-        nodes,
-        edges,
-        columns=columns,
-        ignore=ignore,
-        categorical=categorical,
-        standardise=standardise,
-        directed=directed,
-        text_encoding=text_encoding,
-        name=name,
-    ).graph
+    return read_tables(nodes, edges, replace(options, **fields), name=name).graph
 
 
 def read_tables(
     nodes: "str | PathLike[str] | pa.Table | pd.DataFrame",
     edges: "str | PathLike[str] | pa.Table | pd.DataFrame",
+    options: TableOptions = DEFAULTS,
     *,
-    columns: Columns,
-    ignore: Sequence[str] = (),
-    categorical: Sequence[str] = (),
-    standardise: bool = True,
-    directed: bool = False,
-    text_encoding: str = "utf-8",
     name: str | None = None,
+    columns: Columns | None = None,
     encoding: Encoding | None = None,
     class_names: Sequence[str] | None = None,
 ) -> Reading:
-    """A graph from two tables, and the encoding of its features for a later table of the same kind.
+    """Read a graph from two tables, with the encoding of its features for a later table of the same kind.
 
-    Tables are CSV (comma, semicolon or tab, told apart by the header; also compressed as ``.gz``), Parquet, or already
-    in memory. Every column of the nodes but the id and the label becomes features: numbers are standardised, 0/1
-    columns kept, texts become one feature for each category, missing values become 0 (the mean of what is
-    standardised) and one more feature that says so. Nodes without any feature column get a feature each of their own.
+    Tables are CSV (separated by comma, semicolon or tab, as the header shows; also compressed as ``.gz``), Parquet, or
+    already in memory. Every column of the nodes except the id and the label becomes features: numbers are
+    standardised, 0/1 columns are kept, texts become one feature for each category. A missing value becomes 0 (the mean
+    of a standardised column) and sets one more feature. If there are no feature columns, every node gets a feature of
+    its own.
 
     Args:
         nodes: one row for each node.
         edges: one row for each edge, naming two nodes.
-        columns: which of them hold ids; the class, blank where it is unknown (blanks around it do not count); and
-            weights of 0 or more, all being 1 where there is no such column.
-        ignore: columns of the nodes that are no features.
-        categorical: columns of numbers that are codes of categories.
-        standardise: give numbers mean 0 and deviation 1.
-        directed: keep edges one-way.
-        text_encoding: of CSV files.
-        name: the graph's name; the nodes file's if not given.
+        options: how to read them.
+        name: the graph's name; that of the nodes file if not given.
+        columns: exactly these columns hold ids, labels and weights, as found in an earlier table; those that
+            :func:`find_columns` finds with the options if not given.
         encoding: how columns become features; learned from these nodes if not given.
         class_names: the classes in order; those of the label column, sorted, if not given.
+
+    Returns:
+        The graph, its columns and their encoding, and notes on what a user should know.
     """
-    read = read_nodes(
-        nodes,
-        columns=columns,
-        ignore=ignore,
-        categorical=categorical,
-        standardise=standardise,
-        text_encoding=text_encoding,
-        encoding=encoding,
-        class_names=class_names,
-    )
-    links = read_table(edges, "edges", text_encoding=text_encoding, texts={columns.source, columns.target})
+    columns = columns or find_columns(nodes, edges, options)
+    read = read_nodes(nodes, columns, options, encoding=encoding, class_names=class_names)
+    links = read_table(edges, "edges", text_encoding=options.text_encoding, texts={columns.source, columns.target})
     links.check(columns.source, columns.target, columns.weight)
     ends, weights = edge_rows(links, read.ids, columns)
     graph = from_edges(
@@ -135,11 +120,52 @@ def read_tables(
         class_names=read.class_names,
         node_names=read.names(),
         name=name or read.name,
-        directed=directed,
+        directed=options.directed,
     )
     tally: Counter[str] = Counter()
     count_rows(tally, (ends, weights))
     return reading_of(read, graph, tally, columns, learned=encoding is None)
+
+
+def find_columns(
+    nodes: "str | PathLike[str] | pa.Table | pd.DataFrame",
+    edges: "str | PathLike[str] | pa.Table | pd.DataFrame",
+    options: TableOptions = DEFAULTS,
+) -> Columns:
+    """Find the columns that hold ids, labels and weights from the headers of two tables.
+
+    Args:
+        nodes: one row for each node.
+        edges: one row for each edge, naming two nodes.
+        options: the columns that are named; the others are found by their usual name, then by position.
+
+    Returns:
+        The name of each column.
+    """
+    rows = read_header(nodes, "nodes", text_encoding=options.text_encoding)
+    links = read_header(edges, "edges", text_encoding=options.text_encoding)
+    key = rows.column(options.id_column, "id", 0)
+    rows.check(options.label_column)
+    names = links.table.column_names
+    if len(names) == 1:
+        raise ValueError(
+            f"{links.name} has one column only ({names[0]!r}); edges need two columns of ids, such as "
+            "source and target, separated by comma, semicolon or tab"
+        )
+    source = links.column(options.source_column, "source", 0)
+    target = links.column(options.target_column, "target", 1)
+    if source == target:
+        raise ValueError(f"{links.name} needs two columns of ids; source and target are both {source!r}")
+    links.check(options.weight_column)
+    others = [name for name in names if name not in (source, target)]
+    weight = options.weight_column or find_usual("weight", others)
+    unused = tuple(name for name in others if name != weight)
+    return Columns(key, options.label_column, source, target, weight, unused)
+
+
+def column_names(table: str | PathLike[str], *, text_encoding: str = "utf-8") -> tuple[str, ...]:
+    """All columns of a file, by its header."""
+    return tuple(read_header(table, "nodes", text_encoding=text_encoding).table.column_names)
 
 
 def reading_of(read: NodeTable, graph: Graph, tally: Counter[str], columns: Columns, *, learned: bool) -> Reading:
@@ -149,4 +175,132 @@ def reading_of(read: NodeTable, graph: Graph, tally: Counter[str], columns: Colu
         notes += unused_columns(columns)
     if learned and not graph.directed:
         notes += merged_rows(tally, graph.edges, weighted=columns.weight is not None)
-    return Reading(graph, read.encoding, read.left_out, read.read_as, tuple(notes))
+    return Reading(graph, columns, read.encoding, read.left_out, read.read_as, tuple(notes))
+
+
+def edge_pieces(
+    edges: str | PathLike[str], ids: pa.Array, *, columns: Columns, text_encoding: str, tally: Counter[str]
+) -> Iterator[EdgeRows]:
+    """Pieces of a CSV or Parquet file of edges, refused in the words of :func:`newtonnet.datasets.read_tables`.
+
+    Args:
+        edges: the file.
+        ids: of the nodes, int64 or text.
+        columns: which of the file's columns hold the ends and the weights.
+        text_encoding: of a CSV file.
+        tally: counts what was read, for :func:`merged_rows`.
+    """
+    # Every piece makes a hash table of all ids, so that it should have about as many rows.
+    rows = max(PIECE, len(ids) // 2)
+    ends = (columns.source, columns.target)
+    pieces = stream_table(
+        Path(edges), "edges", texts=ends, number=columns.weight, rows=rows, text_encoding=text_encoding
+    )
+    for links in pieces:
+        if not all(_is_number(links.table.schema.field(column).type) for column in ends):
+            ids = ids.cast(pa.string())  # once, and not again with every piece
+        piece = edge_rows(links, ids, columns)
+        count_rows(tally, piece)
+        yield piece
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def edge_rows(links: NamedTable, ids: pa.Array, columns: Columns) -> EdgeRows:
+    """Rows of a table as edges between the nodes with these ids; the first row that is none is refused."""
+    _check_header(links, ids, columns)
+    ends = _ends(links, ids, columns)
+    return ends, None if columns.weight is None else _weights(links, columns.weight)
+
+
+def count_rows(tally: Counter[str], edges: EdgeRows) -> None:
+    """Add some rows to a count of all rows, self-loops, and other rows of weight 0."""
+    ends, weights = edges
+    loops = ends[0] == ends[1]
+    tally["rows"] += ends.shape[1]
+    tally["loops"] += int(loops.sum())
+    tally["nothing"] += 0 if weights is None else int(((weights == 0) & ~loops).sum())
+
+
+def unused_columns(columns: Columns) -> list[str]:
+    """A sentence on how the edges were read, where they have columns that are not used."""
+    if not columns.unused:
+        return []
+    weighted = "no weights" if columns.weight is None else f"weights in {columns.weight!r}"
+    ends = f"Edges join {columns.source!r} and {columns.target!r}, with {weighted}"
+    return [f"{ends}; not used: {listed(list(columns.unused))}."]
+
+
+def merged_rows(tally: Counter[str], edges: int, *, weighted: bool) -> list[str]:
+    """A sentence on what became of the rows that were counted, where they are not as many as the edges."""
+    rows, loops, nothing = (tally[name] for name in ("rows", "loops", "nothing"))
+    if rows == edges:
+        return []
+    again = rows - loops - nothing - edges
+    told = [
+        f"{count:,} {one if count == 1 else many} {'was' if count == 1 else 'were'} {what}"
+        for count, one, many, what in (
+            (loops, "self-loop", "self-loops", "dropped"),
+            (nothing, "edge of weight 0", "edges of weight 0", "dropped"),
+            (again, "duplicate", "duplicates", "merged (the largest weight counts)" if weighted else "merged"),
+        )
+        if count
+    ]
+    return [f"{rows:,} rows of edges became {edges:,} edges: {' and '.join(told)}; directions are not used."]
+
+
+def _check_header(links: NamedTable, ids: pa.Array, columns: Columns) -> None:
+    """Refuse a CSV file whose names of columns are nodes: its first edge would be taken for a header."""
+    names = (columns.source, columns.target)
+    if links.line is None:  # any other table has real names, and some number their columns
+        return
+    whole = pa.types.is_integer(ids.type)
+    if whole and not all(name.isascii() and name.isdecimal() and len(name) < 19 for name in names):
+        return
+    if all(pc.any(pc.equal(ids, pa.scalar(int(name) if whole else name, ids.type))).as_py() for name in names):
+        raise ValueError(
+            f"{links.name} seems to have no header: its first line names the nodes {names[0]!r} and {names[1]!r}; "
+            "write the line source,target above it"
+        )
+
+
+def _ends(links: NamedTable, ids: pa.Array, columns: Columns) -> NDArray[np.int32]:
+    """Both ends of every edge as places among the ids, shape ``(2, E)``."""
+    ends = np.empty((2, links.table.num_rows), dtype=np.int32)
+    for side, column in enumerate((columns.source, columns.target)):
+        wanted = plain_ids(links, column)
+        there = ids
+        if wanted.type != there.type:
+            wanted, there = wanted.cast(pa.string()), there.cast(pa.string())
+        places = pc.index_in(wanted, value_set=there)
+        if places.null_count:
+            index = first_place(places.is_null())
+            unknown = wanted[index].as_py()
+            what = "has no id" if unknown is None else f"names the unknown node {unknown!r}"
+            raise ValueError(
+                f"{links.row(index)} {what} in column {column!r}; every end must be an id of the nodes, which are "
+                f"those of their column {columns.id!r}, such as {ids[0].as_py()!r}"
+            )
+        ends[side] = places.to_numpy(zero_copy_only=False)
+    return ends
+
+
+def _weights(links: NamedTable, column: str) -> NDArray[np.float32]:
+    values = read_commas(links.table[column])
+    if not len(values):  # which have no type
+        return np.zeros(0, dtype=np.float32)
+    numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    if not any(test(values.type) for test in numeric):
+        raise ValueError(f"column {column!r} of {links.name} must hold numbers, got {values.type}")
+    with np.errstate(over="ignore"):
+        weights = values.cast(pa.float64(), safe=False).to_numpy().astype(np.float32)
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(bad):
+        index = int(bad[0])
+        value = values[index].as_py()
+        found = "no weight" if value is None else f"the weight {value:g}"
+        wanted = "at most 3.4e38" if value is not None and 0 < value < np.inf else "finite and not negative"
+        raise ValueError(f"{links.row(index)} has {found}; weights must be {wanted}")
+    return np.asarray(weights)
