@@ -9,7 +9,7 @@ from .graph import Graph, check_trainable, compact, trusted_graph
 from .homophily import Homophily, homophily
 from .labels import code_labels, named_classes
 from .operators import Operator, csr_tensor, normalise, normalised_operator, sparse_tensor
-from .propagate import chebyshev_moments, propagate, propagate_back
+from .propagate import chebyshev_moments, propagate
 from .spectrum import BANDS, band_projectors, spectrum
 
 __all__ = [
@@ -40,7 +40,6 @@ __all__ = [
     "normalise",
     "normalised_operator",
     "propagate",
-    "propagate_back",
     "sparse_tensor",
     "spectral_density",
     "spectrum",

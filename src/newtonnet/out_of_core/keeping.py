@@ -12,9 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from newtonnet.training import Record
+from newtonnet.training import Record, deferred_interrupt
 from newtonnet.training.checkpoint import load_checkpoint, save_checkpoint
-from newtonnet.training.interrupt import deferred_interrupt
 
 State = dict[str, Tensor]
 """A model's parameters, or anything else that training goes on from, by name."""

@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from newtonnet.datasets import Split, describe_split
-from newtonnet.training import NUMERICS, Config, Outcome, Record
-from newtonnet.training.outcome import sample_filter
+from newtonnet.training import NUMERICS, Config, Outcome, Record, sample_filter
 
 from .keeping import State
 from .large_graph import LargeGraph

@@ -10,9 +10,7 @@ from torch import Tensor
 
 from newtonnet.datasets import Split
 from newtonnet.nn import Noise
-from newtonnet.training import Config, Progress, band_masks
-from newtonnet.training.adam import Adam
-from newtonnet.training.shape import band_pull, penalise
+from newtonnet.training import Adam, Config, Progress, band_masks, shape_penalty
 
 from .batches import Batching, EdgeSample, Rows, Worker, epoch_batches, sample_edges
 from .evaluation import Score, estimate_homophily, known_classes, score
@@ -75,7 +73,7 @@ class _Run:
         self.config, self.batching, self.worker = config, batching, worker
         self.parameters = model.learned()
         self.adam = Adam(model, [config])
-        self.bands = band_masks(model.filter.points).numpy()
+        self.bands = band_masks(model.filter.points)
         self.sample: EdgeSample | None = None
         self.pivot = self.homophily = 1 / graph.classes
         self.epoch, self.failed = 0, False
@@ -123,34 +121,34 @@ class _Run:
         logits = self.model(self.rows.read(nodes), noise, share.start)[:, 0]
         classes = known_classes(self.graph, nodes)
         loss = torch.nn.functional.cross_entropy(logits, classes, reduction="sum") / len(batch)
+        loss = loss + self._penalty() / self.worker.size
         slopes = torch.autograd.grad(loss, list(self.parameters.values()))
         summed = torch.cat([loss.detach().view(1), *(slope.flatten() for slope in slopes)])
         self.worker.add(summed)
         parts = torch.split(summed[1:], [slope.numel() for slope in slopes])
-        gradients = {
-            name: part.view_as(slope) for name, part, slope in zip(self.parameters, parts, slopes, strict=True)
-        }
-        penalty = self._penalise(gradients)
-        self.adam.step(gradients)
+        for parameter, part in zip(self.parameters.values(), parts, strict=True):
+            parameter.grad = part.view_as(parameter)
+        self.adam.step()
         with torch.no_grad():
             for values in self.model.filter_parameters().values():
                 if self.config.ceiling is not None:
                     values.clamp_(-self.config.ceiling, self.config.ceiling)
                 self.largest = float(np.fmax(self.largest, values.abs().max().item()))
-        return float(summed[0]) + penalty
+        return float(summed[0])
 
-    def _penalise(self, gradients: dict[str, Tensor]) -> float:
-        """Add the slope of the shape-aware penalty to the filter's gradients; the penalty."""
-        if not any(self.config.gammas):
+    def _penalty(self) -> Tensor | float:
+        """The shape-aware penalty."""
+        config, parameters = self.config, self.model.filter_parameters()
+        if not any(config.gammas):
             return 0.0
-        filter, parameters, config = self.model.filter, self.model.filter_parameters(), self.config
-        pull = band_pull(np.array([self.homophily - self.pivot]), np.array([config.gammas]).T)
-        penalty, slopes = penalise(
-            filter, parameters, self.bands, pull, raw=config.penalises_raw, squared=config.squared
-        )
-        for name, slope in slopes.items():
-            gradients[f"filter_{name}"] = gradients[f"filter_{name}"] + slope
-        return float(penalty[0])
+        return shape_penalty(
+            parameters["values"] if config.penalises_raw else self.model.filter.amplitudes(parameters),
+            self.bands,
+            homophily=torch.tensor([self.homophily]),
+            pivot=torch.tensor([self.pivot]),
+            gammas=torch.tensor([config.gammas]).T,
+            squared=config.squared,
+        ).sum()
 
     def _learn_homophily(self, reached: float) -> None:
         """Refresh the h that steers the penalty when it is due, and keep the curves."""
