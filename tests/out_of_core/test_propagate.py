@@ -1,4 +1,4 @@
-"""Blocks on disk are the powers that the kernel computes in memory, and those of the eigendecomposition."""
+"""Terms on disk are those that the kernel computes in memory, and those of the eigendecomposition."""
 
 import numpy as np
 import pytest
@@ -84,11 +84,11 @@ def test_a_graph_from_pieces_on_disk_has_the_blocks_of_the_one_in_memory(tmp_pat
 def test_windows_read_the_same_rows_as_whole_files(tmp_path, weighted, monkeypatch, rng):
     store = propagate_to_disk(weighted, tmp_path / "s", degree=3)
     nodes = np.sort(rng.choice(60, size=25, replace=False))
-    whole = RowReader(store, 3).read(nodes)
+    whole = RowReader(store, 3).read(nodes).terms
     monkeypatch.setattr("newtonnet.out_of_core.batches.WINDOW", 4 * 7 * 8)
-    cut = RowReader(store, 3, resident=1000)
+    cut = RowReader(store, 3, max_memory=1000)
     assert not cut.whole
-    assert torch.equal(cut.read(nodes), whole)
+    assert torch.equal(cut.read(nodes).terms, whole)
     assert np.array_equal(whole[2], store.term(2)[nodes])
 
 

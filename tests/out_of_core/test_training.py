@@ -1,5 +1,6 @@
-"""Training in mini-batches: it learns, the penalty pulls, results do not depend on who computes what."""
+"""Training in mini-batches: it learns, the penalty acts, and workers or interrupts do not change the result."""
 
+import signal
 import threading
 from dataclasses import replace
 
@@ -19,9 +20,9 @@ from newtonnet.out_of_core import (
     propagate_to_disk,
     train_out_of_core,
 )
-from newtonnet.out_of_core.batches import RowReader, epoch_batches, sample_edges
-from newtonnet.out_of_core.run import make_filter, train_splits
-from newtonnet.out_of_core.training import train
+from newtonnet.out_of_core import training as out_of_core_training
+from newtonnet.out_of_core.batches import epoch_batches, sample_edges
+from newtonnet.out_of_core.training import make_job, pack, train_splits, unpack
 from newtonnet.polynomials import newton_filter
 from newtonnet.polynomials.points import equispaced
 from newtonnet.training import Record, Setting, fit, predicted_homophily, summarise
@@ -124,23 +125,13 @@ def by_hand(graph, split, setting, laplacian):
 
 
 def last_values(graph, split, setting, folder, batching=None):
-    """The filter's values after the last epoch, whichever was the best."""
-    large, config = as_large(graph), setting.config
-    filter = make_filter(setting, large)
-    store = propagate_to_disk(large, folder, degree=filter.degree)
-    hidden, dropout = setting.options.hidden, setting.options.dropout
-    model = OutOfCoreNet(filter, features=20, classes=2, seed=config.seed, hidden=hidden, dropout=dropout)
-    seen = []
-    trained = train(
-        model,
-        large,
-        RowReader(store, filter.degree),
-        split,
-        config,
-        batching=batching or Batching(),
-        progress=lambda _: seen.append(model.filter_values.detach().clone()),
-    )
-    return seen[-1][:, 0], trained
+    """The values of the filter after the last epoch, whichever was the best, and the curves."""
+    job = make_job(graph, [split], setting, batching, None)
+    store = propagate_to_disk(job.graph, folder, degree=job.filter.degree)
+    run = out_of_core_training._make_run(job, store, split, Worker())
+    while not run.finished:
+        run.step()
+    return run.model.filter_values.detach()[:, 0], torch.stack(run.curves)[:, :, 0]
 
 
 def test_one_batch_of_all_nodes_trains_as_written_out_by_hand(
@@ -148,9 +139,9 @@ def test_one_batch_of_all_nodes_trains_as_written_out_by_hand(
 ):
     exact = changed(setting, {"dropout": 0.0}, max_epochs=8, gammas=(0.3, 0.2, 0.1))
     losses, homophilies, values = by_hand(heterophilous, splits[0], exact, dense_laplacian(heterophilous))
-    ours, trained = last_values(heterophilous, splits[0], exact, tmp_path / "s")
-    assert trained.losses == pytest.approx(losses, rel=1e-4)
-    assert [row[3] for row in trained.curve] == pytest.approx(homophilies, abs=2e-3)
+    ours, curves = last_values(heterophilous, splits[0], exact, tmp_path / "s")
+    assert curves[:, 1].tolist() == pytest.approx(losses, rel=1e-4)
+    assert curves[:, 5].tolist() == pytest.approx(homophilies, abs=2e-3)
     assert ours.tolist() == pytest.approx(values.tolist(), abs=1e-3)
 
 
@@ -223,16 +214,12 @@ class Meeting:
 
 @pytest.mark.parametrize(("metric", "batch"), [("accuracy", 101), ("roc_auc", 101), ("accuracy", 599)])
 def test_workers_that_share_every_batch_get_the_result_of_one(tmp_path, heterophilous, splits, setting, metric, batch):
-    graph, setting = as_large(heterophilous), changed(setting, metric=metric)
-    store = propagate_to_disk(graph, tmp_path / "s", degree=4)
-    filter = make_filter(setting, graph)
+    job = make_job(heterophilous, splits, changed(setting, metric=metric), Batching(batch=batch), None)
+    store = propagate_to_disk(job.graph, tmp_path / "s", degree=4)
     results = {}
 
     def work(worker):
-        batching = Batching(batch=batch)
-        (record,), (state,) = train_splits(
-            graph, store, splits, setting, filter=filter, batching=batching, worker=worker
-        )
+        (record,), (state,) = train_splits(job, store, worker=worker)
         results[worker.size, worker.rank] = record, state
 
     work(Worker())
@@ -309,3 +296,111 @@ def test_splits_that_do_not_fit_are_refused(tmp_path, heterophilous, setting, sp
 def test_batching_refuses_what_is_no_amount(wrong):
     with pytest.raises(ValueError, match="whole number"):
         Batching(**wrong)
+
+
+class Watch:
+    """Counts epochs, and does something in one of them."""
+
+    def __init__(self, at=None, act=None):
+        self.epochs, self.at, self.act = 0, at, act
+
+    def __call__(self, progress):
+        self.epochs += 1
+        if self.epochs == self.at:
+            self.act()
+
+
+def plain(records):
+    return [replace(record, outcome=replace(record.outcome, seconds=0.0)).to_json() for record in records]
+
+
+@pytest.fixture
+def run(heterophilous, setting, tmp_path):
+    splits = make_splits(heterophilous, count=2)
+
+    def train(watch=None, changes=None, **options):
+        config = replace(setting.config, pivot="adjusted", **(changes or {}))
+        return train_out_of_core(
+            heterophilous,
+            splits,
+            replace(setting, config=config),
+            store=tmp_path / "blocks",
+            batching=Batching(batch=200),
+            progress=watch,
+            **options,
+        )
+
+    return train
+
+
+def assert_same(ours, theirs):
+    assert plain(ours[0]) == plain(theirs[0])
+    for own, other in zip(ours[1], theirs[1], strict=True):
+        assert own.keys() == other.keys()
+        assert all(torch.equal(own[name], other[name]) for name in own)
+
+
+def crash():
+    raise RuntimeError("power failure")
+
+
+@pytest.mark.parametrize("at", [1, 7, 12, 17])
+def test_a_crashed_training_goes_on_to_the_same_bits(run, tmp_path, at):
+    unbroken = run()
+    path = tmp_path / "kept"
+    with pytest.raises(RuntimeError, match="power failure"):
+        run(Watch(at, crash), checkpoint=path, checkpoint_seconds=0.0)
+    rest = Watch()
+    assert_same(run(rest, checkpoint=path, checkpoint_seconds=0.0), unbroken)
+    # Epochs are kept after they are shown, so the one that crashed is trained again.
+    assert rest.epochs == 2 * 12 - (at - 1)
+    assert not path.exists()
+
+
+def test_ctrl_c_waits_for_the_epoch_and_keeps_it(run, tmp_path):
+    path, watch = tmp_path / "kept", Watch(5, lambda: signal.raise_signal(signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        run(watch, checkpoint=path)
+    assert watch.epochs == 5
+    rest = Watch()
+    assert_same(run(rest, checkpoint=path), run())
+    assert rest.epochs == 2 * 12 - 5
+
+
+def test_ctrl_c_after_the_last_epoch_is_not_lost(run, tmp_path, monkeypatch):
+    path, make_record = tmp_path / "kept", out_of_core_training.make_record
+
+    def interrupted(*arguments, **options):
+        signal.raise_signal(signal.SIGINT)
+        return make_record(*arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(out_of_core_training, "make_record", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run(checkpoint=path, checkpoint_seconds=0.0)
+    assert path.exists()
+    assert_same(run(checkpoint=path), run())
+
+
+def test_nothing_is_written_before_it_is_time(run, tmp_path):
+    path = tmp_path / "kept"
+    with pytest.raises(RuntimeError):
+        run(Watch(5, crash), checkpoint=path)
+    assert not path.exists()
+
+
+def test_another_trainings_state_is_refused(run, tmp_path):
+    path = tmp_path / "kept"
+    with pytest.raises(RuntimeError):
+        run(Watch(5, crash), checkpoint=path, checkpoint_seconds=0.0)
+    with pytest.raises(ValueError, match="belongs to another run"):
+        run(changes={"learning_rate": 0.5}, checkpoint=path)
+    assert path.exists()
+
+
+def test_packing_is_undone_by_unpacking(run):
+    records, states = run()
+    finished, begun = unpack(pack(list(zip(records, states, strict=True)), {"epoch": torch.arange(3.0)}))
+    assert_same(tuple(zip(*finished, strict=True)), (records, states))
+    assert torch.equal(begun["epoch"], torch.arange(3.0))
+    assert unpack(pack([], {}))[0] == []

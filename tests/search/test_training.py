@@ -30,7 +30,7 @@ from newtonnet.search import (
 from newtonnet.search import plan as plan_module
 from newtonnet.search.study import load_data
 from newtonnet.search.task import Task, group, run_task
-from newtonnet.training import fit, part_sizes
+from newtonnet.training import fit
 
 DATASET = "digits"
 SPACE = {"learning_rate": (0.05, 0.01, 0.005), "weight_decay": (0.0, 5e-4), "dropout": (0.3, 0.5)}
@@ -182,7 +182,7 @@ def test_a_plan_counts_every_part_of_a_population(study, monkeypatch):
     ticks = itertools.count()
     monkeypatch.setattr(plan_module, "time", SimpleNamespace(monotonic=lambda: float(next(ticks))))
     assert measure(study).epoch == 1
-    monkeypatch.setattr(part_sizes, "CACHED", 1)  # every split's member becomes a part of its own
+    monkeypatch.setattr("newtonnet.training.parts.CACHED", 1)  # every split's member becomes a part of its own
     assert measure(make_study(DATASET, "gcn", **LOOP)).epoch == study.splits
 
 

@@ -10,8 +10,8 @@ from newtonnet.datasets import Split, csbm, make_splits
 from newtonnet.graphs import from_edges, homophily
 from newtonnet.nn import Noise, Options, SpectralNet, build
 from newtonnet.training import Config, fit
-from newtonnet.training.metrics import cross_entropy, make_targets
-from newtonnet.training.parts import Crowd
+from newtonnet.training.in_memory import cross_entropy, make_targets
+from newtonnet.training.parts import Parts
 
 OPTIONS = Options(hidden=16, dropout=0.4, propagation_dropout=0.3)
 
@@ -59,8 +59,9 @@ def test_first_epoch_of_a_population_equals_its_members_in_float32(graph, member
 
     def first_epoch(seeds, splits):
         model = build("newtonnet", graph, OPTIONS, seeds=seeds)
-        logits, pull_back = model.differentiate(model.prepare(graph), Noise(0, model.seeds, 1))
-        return model, logits, pull_back(cross_entropy(logits, make_targets(graph, splits))[1])
+        logits = model(model.prepare(graph), Noise(0, model.seeds, 1))
+        cross_entropy(logits, make_targets(graph, splits)).sum().backward()
+        return model, logits, {name: parameter.grad for name, parameter in model.learned().items()}
 
     model, logits, gradients = first_epoch(seeds, splits)
     for p in range(4):
@@ -240,13 +241,13 @@ def _wider(graph):
 
 def test_ctrl_c_after_the_last_look_is_not_lost(graph, members, monkeypatch, tmp_path):
     splits, configs = members
-    whole = Crowd.train
+    whole = Parts.train
 
     def interrupted(self, after):
         whole(self, after)
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(Crowd, "train", interrupted)
+    monkeypatch.setattr(Parts, "train", interrupted)
     path = tmp_path / "run.safetensors"
     with pytest.raises(KeyboardInterrupt):
         train(graph, splits, configs, checkpoint=path)

@@ -4,7 +4,7 @@ import torch
 from newtonnet.datasets import csbm, make_splits
 from newtonnet.nn import Options, build
 from newtonnet.training import Config, fit
-from newtonnet.training.parts import Crowd
+from newtonnet.training.parts import Parts
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def test_a_stopped_run_ends_as_if_its_epochs_were_used_up(graph):
 
 
 def test_members_that_had_not_begun_fail_and_say_why(graph, monkeypatch):
-    monkeypatch.setattr("newtonnet.training.part_sizes.CACHED", 1)  # one member at a time
+    monkeypatch.setattr("newtonnet.training.parts.CACHED", 1)  # one member at a time
     _, records = run(graph, stop=after(5), threads=1)
     assert [record.outcome.status for record in records] == ["done", "failed", "failed"]
     assert records[1].outcome.reason == "it was stopped before it began"
@@ -42,15 +42,15 @@ def test_members_that_had_not_begun_fail_and_say_why(graph, monkeypatch):
 
 
 def test_members_that_were_put_together_and_not_trained_fail_too(graph, monkeypatch):
-    monkeypatch.setattr("newtonnet.training.part_sizes.CACHED", 1)
-    train = Crowd.train
+    monkeypatch.setattr("newtonnet.training.parts.CACHED", 1)
+    train = Parts.train
 
     def all_are_started(self, after):
         for part in range(len(self.runs)):
             self.start(part)
         train(self, after)
 
-    monkeypatch.setattr(Crowd, "train", all_are_started)
+    monkeypatch.setattr(Parts, "train", all_are_started)
     _, records = run(graph, stop=after(5), threads=1)
     assert [record.outcome.status for record in records] == ["done", "failed", "failed"]
     assert [record.outcome.values != () for record in records] == [True, False, False]

@@ -10,7 +10,7 @@ from .homophily import Homophily, homophily
 from .labels import code_labels, named_classes
 from .mapped_arrays import read_rows
 from .operators import Operator, csr_tensor, normalise, normalised_operator, sparse_tensor
-from .propagate import chebyshev_moments, propagate, propagate_back
+from .propagate import chebyshev_moments, propagate
 from .spectrum import BANDS, band_projectors, spectrum
 
 __all__ = [
@@ -41,7 +41,6 @@ __all__ = [
     "normalise",
     "normalised_operator",
     "propagate",
-    "propagate_back",
     "read_rows",
     "sparse_tensor",
     "spectral_density",

@@ -7,9 +7,9 @@ from .layers import FeatureMatrix, Inputs, feature_linear, feature_matrix, unifo
 from .linkx import Linkx, LinkxOptions
 from .mixhop import MixHop, MixHopOptions
 from .newton_stack import NewtonStack, NewtonStackOptions
-from .noise import Noise
+from .noise import Noise, is_native
 from .polynomial_models import DegreeOptions, Options, build_spectral
-from .population import Population, PullBack
+from .population import Population
 from .spatial import GCN, ChebNet, ChebNetOptions, GCNOptions
 from .spectral import SpectralNet, check_condition
 from .tuned_gcn import TunedGCN, TunedGCNOptions
@@ -37,7 +37,6 @@ __all__ = [
     "Noise",
     "Options",
     "Population",
-    "PullBack",
     "SpectralNet",
     "TunedGCN",
     "TunedGCNOptions",
@@ -47,6 +46,7 @@ __all__ = [
     "feature_linear",
     "feature_matrix",
     "find_model",
+    "is_native",
     "normalised_inputs",
     "uniform_start",
 ]

@@ -2,7 +2,7 @@
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import torch
@@ -13,9 +13,6 @@ from newtonnet.polynomials import Filter
 
 from .layers import Inputs
 from .noise import Noise
-
-PullBack = Callable[[Tensor], dict[str, Tensor]]
-"""From slopes of the logits to those of every learned parameter, by name."""
 
 
 class Population(nn.Module, ABC):
@@ -51,17 +48,6 @@ class Population(nn.Module, ABC):
     @abstractmethod
     def forward(self, inputs: Inputs, noise: Noise | None = None) -> Tensor:
         """Logits, shape ``(n, P, C)``; with dropout where noise is given."""
-
-    def differentiate(self, inputs: Inputs, noise: Noise | None = None) -> tuple[Tensor, PullBack]:
-        """Logits without a graph of their own, and the way back from them; a model may know a shorter one."""
-        learned = self.learned()
-        logits = self(inputs, noise)
-
-        def pull_back(slopes: Tensor) -> dict[str, Tensor]:
-            found = torch.autograd.grad(logits, list(learned.values()), slopes)
-            return dict(zip(learned, found, strict=True))
-
-        return logits.detach(), pull_back
 
     @property
     def dtype(self) -> torch.dtype:

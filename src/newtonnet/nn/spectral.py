@@ -8,15 +8,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from newtonnet.graphs import Graph, propagate, propagate_back
+from newtonnet.graphs import Graph, propagate
 from newtonnet.polynomials import Filter
 
 from .branch import Branch, branch_logits
-from .encoder import encode, encode_back, encode_entries
+from .encoder import encode
 from .inputs import adjacency_features, check_features, check_same_graph, normalised_inputs, with_adjacency
-from .layers import Inputs, dropout, dropped_entries, feature_linear, member_mask, uniform_start
-from .noise import Noise, check_rate, drop
-from .population import Population, PullBack
+from .layers import Inputs, dropout, feature_linear, uniform_start
+from .noise import Noise, check_rate
+from .population import Population
 
 TRUSTED_CONDITION = 400.0
 """Above this amplification float32 no longer gives five digits; equispaced points pass it at degree 15."""
@@ -128,34 +128,6 @@ class SpectralNet(Population):
             return logits
         branch = (self.branch_weight1, self.branch_bias1, self.branch_weight2, self.branch_bias2)
         return logits + branch_logits(self.branch, adjacency_features(inputs), branch, noise=noise, stream=3)
-
-    def differentiate(self, inputs: Inputs, noise: Noise | None = None) -> tuple[Tensor, PullBack]:
-        """As for every model; on sparse features by the same steps without a graph of autograd's, which costs more."""
-        if not self.hidden or self.branch is not None or inputs.features.patterns is None:
-            return super().differentiate(inputs, noise)
-        weights = (self.weight1, self.bias1, self.weight2, self.bias2)
-        mask = member_mask(self.dropout, noise, stream=1)
-        last = member_mask(self.propagation_dropout, noise, stream=2)
-        with torch.no_grad():
-            entries = dropped_entries(inputs.features, self.dropout, noise, 0)
-            encoded, hidden = encode_entries(entries, mask, weights)
-            encoded = encoded if last is None else drop(encoded, last)
-            coefficients = self._coefficients()
-            logits = propagate(inputs.operator, encoded, coefficients)
-
-        def pull_back(slopes: Tensor) -> dict[str, Tensor]:
-            learned = bool(self.filter.start)
-            with torch.no_grad():
-                inner, filter_slope = propagate_back(inputs.operator, encoded, coefficients, slopes, learned=learned)
-                inner = inner if last is None else drop(inner, last)
-                found = encode_back(entries, mask, hidden, self.weight2, inner)
-            gradients = dict(zip(("weight1", "bias1", "weight2", "bias2"), found, strict=True))
-            if filter_slope is not None:
-                slopes_by_name = self.filter.pull_back_coefficients(self.filter_parameters(), filter_slope)
-                gradients |= {f"filter_{name}": slope for name, slope in slopes_by_name.items()}
-            return gradients
-
-        return logits, pull_back
 
     def _coefficients(self) -> Tensor:
         """Chebyshev coefficients of every member's filter, ``(K+1, P)`` or ``(K+1, P, d)``."""

@@ -2,14 +2,12 @@
 
 from .adjacency import Adjacency, adjacency_of, open_adjacency, parquet_edges, write_adjacency
 from .batches import Batching, Worker
-from .distributed import train_on_ray
 from .large_graph import LargeGraph, as_large, open_graph, read_tables_on_disk, write_graph
-from .model import OutOfCoreNet
-from .outcome import MODEL as OUT_OF_CORE_MODEL
-from .prediction import predict_out_of_core
+from .model import OUT_OF_CORE_MODEL, OutOfCoreNet, make_filter, predict_out_of_core
 from .propagate import PROPAGATION_MEMORY, PropagationProgress, is_free_for, propagate_to_disk
-from .run import make_filter, train_out_of_core
+from .ray_training import train_on_ray
 from .store import FeatureStore, open_store
+from .training import train_out_of_core
 
 __all__ = [
     "OUT_OF_CORE_MODEL",

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -76,6 +77,10 @@ class LargeGraph:
             piece: NDArray[np.float32] = self.features[rows][:, columns].toarray()
             return piece
         return np.ascontiguousarray(read_rows(self.features, rows)[:, columns])
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        # Pickled by its folder: other processes map the files instead of receiving their contents.
+        return super().__reduce__() if self.folder is None else (open_graph, (self.folder.absolute(),))
 
     def __repr__(self) -> str:
         folder = None if self.folder is None else str(self.folder)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from newtonnet.datasets import PAPER_SEED, Split
 from newtonnet.graphs import Graph
-from newtonnet.training.metrics import roc_auc
+from newtonnet.training import roc_auc
 
 from .bands import apply_filters, projector_stack
 
