@@ -8,8 +8,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from newtonnet.kernels import Mask
-from newtonnet.nn import Noise, check_condition
-from newtonnet.nn.layers import member_linear, uniform_start
+from newtonnet.nn import Noise, check_condition, member_linear, uniform_start
 from newtonnet.nn.noise import check_rate, drop
 from newtonnet.polynomials import Filter
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
 from newtonnet.kernels import use_threads
-from newtonnet.nn import Options
-from newtonnet.nn.polynomial_models import interpolation_points
+from newtonnet.nn import Options, interpolation_points
 from newtonnet.polynomials import Filter, newton_filter
 from newtonnet.training import Progress, Record, Setting
 
