@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from newtonnet.nn.batch_norm import batch_norm, batch_norm_start
+from newtonnet.nn.layers import batch_norm, batch_norm_start
 
 
 def start(members, width):

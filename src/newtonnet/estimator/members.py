@@ -104,7 +104,7 @@ def train(
     )
     if population.filter is not None and hasattr(options, "points"):
         options = replace(options, points=tuple(population.filter.points.tolist()))
-    bound = None if population.known is None else graph.structure
+    bound = None if population.transductive is None else graph.structure
     held = _held(population, graph, splits, records, loop.device)
     members = [
         Member(model, options, seed, _alone(population, p), bound, record, shares)
@@ -132,7 +132,7 @@ def _held(
 
 def _elsewhere(model: str) -> str:
     """How to get a model that can leave its graph."""
-    return "fit another model" if find_model(model).bound else "fit with transferable=True to predict elsewhere"
+    return "fit another model" if find_model(model).transductive else "fit with transferable=True to predict elsewhere"
 
 
 def together(members: Sequence[Member], graph: Graph) -> Population:

@@ -37,7 +37,7 @@ def check_parameters(given: Mapping[str, Any]) -> None:
     own = sorted(fixed.keys() & OWN)
     if own:
         raise ValueError(f"{own[0]} has a parameter of its own ({OWN[own[0]]}), it is none of the settings")
-    if given["transferable"] and (find_model(given["model"]).bound or fixed.get("branch")):
+    if given["transferable"] and (find_model(given["model"]).transductive or fixed.get("branch")):
         raise ValueError(
             f"{given['model']} with these settings has weights for every node and cannot leave its graph; "
             "use transferable=False, or another model"

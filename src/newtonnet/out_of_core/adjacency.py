@@ -110,19 +110,17 @@ def write_adjacency(
         The adjacency, mapped from its files.
     """
     folder = Path(folder)
-    if not isinstance(edges, Graph) and (nodes is None or not 1 <= nodes < 2**31):
+    if isinstance(edges, Graph):
+        adjacency = adjacency_of(edges)
+        sources = np.repeat(np.arange(adjacency.nodes), np.diff(adjacency.rows))
+        pairs = np.stack([sources, adjacency.columns])
+        edges, nodes = [pairs if adjacency.weights is None else (pairs, adjacency.weights)], adjacency.nodes
+    if nodes is None or not 1 <= nodes < 2**31:
         raise ValueError(f"pieces of edges need the number of nodes, from 1 to 2^31 - 1, got {nodes}")
     with new_folder(folder) as building:
-        if isinstance(edges, Graph):
-            adjacency = adjacency_of(edges)
-            adjacency.rows.tofile(building / "rows.i64")
-            adjacency.columns.tofile(building / "columns.i32")
-            if adjacency.weights is not None:
-                adjacency.weights.tofile(building / "weights.f32")
-        else:
-            weighted = _sort_edges(building, edges, nodes=nodes or 0, entries=entries)
-            count = (building / "columns.i32").stat().st_size // 4
-            adjacency = _hashed(*_map(building, nodes or 0, count, weighted=weighted))
+        weighted = _sort_edges(building, edges, nodes=nodes, entries=entries)
+        count = (building / "columns.i32").stat().st_size // 4
+        adjacency = _hashed(*_map(building, nodes, count, weighted=weighted))
         about = {
             "format": FORMAT,
             "nodes": adjacency.nodes,

@@ -38,10 +38,6 @@ class Batching:
                 raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
 
 
-def _alone(numbers: Tensor) -> None:
-    """The sum over one worker."""
-
-
 @dataclass(frozen=True)
 class Worker:
     """One of several processes that train one model together.
@@ -54,7 +50,7 @@ class Worker:
 
     rank: int = 0
     size: int = 1
-    add: Callable[[Tensor], None] = _alone
+    add: Callable[[Tensor], None] = lambda numbers: None
 
     def share(self, count: int) -> slice:
         """Slice of ``count`` things that belongs to this worker.
@@ -128,23 +124,12 @@ class RowReader:
         return BatchRows(torch.from_numpy(out), first)
 
 
-@dataclass(frozen=True, eq=False)
-class EdgeSample:
-    """Some edges of a graph.
+def sample_edges(adjacency: Adjacency, *, count: int, seed: int) -> tuple[NDArray[np.int64], Tensor]:
+    """Draw ``count`` edges uniformly with replacement; if the graph has no more, take each of them once.
 
-    Attributes:
-        nodes: all their ends, ascending, ``(m,)``.
-        pairs: the ends of the edges as indices into these nodes, ``(2, E')``.
-        training: which of these nodes are training nodes, bool, ``(m,)``.
+    Returns:
+        The nodes at their ends, ascending, ``(m,)``, and the edges as pairs of indices into these nodes, ``(2, E')``.
     """
-
-    nodes: NDArray[np.int64]
-    pairs: Tensor
-    training: Tensor
-
-
-def sample_edges(adjacency: Adjacency, train: NDArray[np.int64], *, count: int, seed: int) -> EdgeSample:
-    """Draw ``count`` edges uniformly with replacement; if the graph has no more, take each of them once."""
     entries, whole = len(adjacency.columns), adjacency.edges <= count
     rng = np.random.default_rng([seed % 2**63])
     chosen = np.arange(entries, dtype=np.int64) if whole else np.sort(rng.integers(0, entries, size=count))
@@ -155,5 +140,4 @@ def sample_edges(adjacency: Adjacency, train: NDArray[np.int64], *, count: int, 
     if whole:
         ends = ends[:, ends[0] < ends[1]]
     nodes, indices = np.unique(ends, return_inverse=True)
-    pairs = torch.from_numpy(indices.reshape(ends.shape))
-    return EdgeSample(nodes, pairs, torch.from_numpy(np.isin(nodes, train)))
+    return nodes, torch.from_numpy(indices.reshape(ends.shape))

@@ -3,20 +3,23 @@
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
+from torch import Tensor
 
 from newtonnet.graphs import Graph
-from newtonnet.kernels import Mask
-from newtonnet.nn import Noise, Options, Population, check_condition
-from newtonnet.nn.layers import member_linear, uniform_start
-from newtonnet.nn.noise import check_rate, drop
-from newtonnet.nn.polynomial_models import interpolation_points
+from newtonnet.nn import (
+    Noise,
+    Options,
+    Population,
+    check_condition,
+    check_rate,
+    dropout,
+    interpolation_points,
+    member_linear,
+)
 from newtonnet.polynomials import Filter, newton_filter
 from newtonnet.training import Setting
 
@@ -48,11 +51,11 @@ class OutOfCoreNet(Population):
         dtype: float32, or float64 for checks.
     """
 
-    weight1: nn.Parameter
-    bias1: nn.Parameter
-    weight2: nn.Parameter
-    bias2: nn.Parameter
     filter: Filter
+    weight1: Tensor
+    bias1: Tensor
+    weight2: Tensor
+    bias2: Tensor
 
     def __init__(
         self,
@@ -65,27 +68,18 @@ class OutOfCoreNet(Population):
         dropout: float = 0.5,
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        options = {"hidden": hidden, "dropout": dropout}
-        super().__init__(name=OUT_OF_CORE_MODEL, options=options, seeds=[seed], filter=filter)
+        super().__init__(name=OUT_OF_CORE_MODEL, options={}, seeds=[seed], filter=filter, dtype=dtype)
         if hidden < 0:
             raise ValueError(f"hidden must be at least 0, got {hidden}")
         check_rate(dropout)
         check_condition(filter, dtype)
         self.hidden, self.dropout = hidden, dropout
         widths = [features, hidden, classes] if hidden else [features, classes]
-        shapes: list[tuple[int, ...]] = [shape for pair in pairwise(widths) for shape in (pair, pair[1:])]
-        fan_ins = [before for before in widths[:-1] for _ in range(2)]
-        names = [f"{kind}{i}" for i in range(1, len(widths)) for kind in ("weight", "bias")]
-        for name, start in zip(names, uniform_start([seed], shapes, fan_ins), strict=True):
-            first = name == "weight1"
-            value = start.transpose(0, 1) if first else start
-            self._add(name, value.to(dtype), axis=int(first), group="encoder")
-        for name, start in filter.start.items():
-            self._add(f"filter_{name}", start.to(dtype)[:, None].clone(), axis=1, group="filter")
-
-    def prepare(self, graph: Graph, device: torch.device | str = "cpu") -> Any:
-        """Rows are read from a store, not from a graph."""
-        raise TypeError("OutOfCoreNet reads rows of a feature store; train it with train_out_of_core")
+        for i, (before, after) in enumerate(pairwise(widths), 1):
+            weight, bias = self.draw((before, after), before**-0.5), self.draw((after,), before**-0.5)
+            self.add(f"weight{i}", weight.transpose(0, 1) if i == 1 else weight, axis=int(i == 1))
+            self.add(f"bias{i}", bias, axis=0)
+        self.add_filter(filter)
 
     def forward(self, inputs: BatchRows, noise: Noise | None = None) -> Tensor:  # type: ignore[override]
         """Logits of some rows.
@@ -100,32 +94,12 @@ class OutOfCoreNet(Population):
         _, rows, features = inputs.terms.shape
         coefficients = self.filter.coefficients(self.filter_parameters())
         filtered = (coefficients.T @ inputs.terms.flatten(1)).view(rows, 1, features)
-        x = self._drop(filtered, noise, 0, inputs.first)
+        x = dropout(filtered, rate=self.dropout, noise=noise, stream=0, first=inputs.first)
         inner = torch.addmm(self.bias1.flatten(), x.flatten(1), self.weight1.flatten(1))[:, None]
         if not self.hidden:
             return inner
-        return member_linear(self._drop(torch.relu(inner), noise, 1, inputs.first), self.weight2, self.bias2)
-
-    def _drop(self, x: Tensor, noise: Noise | None, stream: int, first: int) -> Tensor:
-        if noise is None or self.dropout == 0:
-            return x
-        mask = noise.members(self.dropout, stream=stream)
-        dropped: Tensor = _Drop.apply(x, mask, first)  # type: ignore[no-untyped-call]
-        return dropped
-
-
-class _Drop(torch.autograd.Function):
-    """Dropout of rows that begin at some position of a batch; the backward pass makes the same mask again."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, mask: Mask, first: int) -> Tensor:
-        ctx.mask, ctx.first = mask, first
-        return drop(x, mask, first=first)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        return drop(gradient, ctx.mask, first=ctx.first), None, None
+        inner = dropout(torch.relu(inner), rate=self.dropout, noise=noise, stream=1, first=inputs.first)
+        return member_linear(inner, self.weight2, self.bias2)
 
 
 def make_filter(setting: Setting, graph: Graph | LargeGraph | None) -> Filter:

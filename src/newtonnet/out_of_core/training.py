@@ -4,7 +4,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -41,7 +41,7 @@ from newtonnet.training import (
     unbegun_outcome,
 )
 
-from .batches import Batching, EdgeSample, RowReader, Worker, epoch_batches, sample_edges
+from .batches import Batching, RowReader, Worker, epoch_batches, sample_edges
 from .large_graph import LargeGraph, as_large
 from .model import OUT_OF_CORE_MODEL, OutOfCoreNet, batched_logits, make_filter
 from .propagate import PropagationProgress, propagate_to_disk
@@ -191,20 +191,10 @@ def train_splits(
     stop: Callable[[], bool] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> tuple[list[Record], list[State]]:
-    """Records and states of all splits, from a complete store; every worker makes this call and gets the same result.
+    """Train as :func:`train_out_of_core`, from a complete store; every worker makes this call and gets the same result.
 
-    Args:
-        job: what to train.
-        store: the propagated features.
-        worker: this worker; the only one by default.
-        saved: a state that ``save`` was called with, to continue from.
-        save: called at the end of an epoch from time to time; the first Ctrl-C then waits for it.
-        save_seconds: time between two saves.
-        stop: called before every epoch.
-        progress: called after every epoch.
-
-    Returns:
-        As :func:`train_out_of_core`.
+    ``save`` is called at the end of an epoch, every ``save_seconds`` and after Ctrl-C, which waits for it, with a state
+    that can be given as ``saved`` to another call.
     """
     worker = Worker() if worker is None else worker
     finished, begun = ([], None) if saved is None else unpack(saved)
@@ -219,7 +209,10 @@ def train_splits(
                 run.step()
                 if progress is not None:
                     progress(run.report())
-                interrupted = _is_interrupted(release)
+                interrupted = True
+                with suppress(KeyboardInterrupt):
+                    release()
+                    interrupted = False
                 if save is not None and worker.any(interrupted or time.monotonic() - last > save_seconds):
                     save(pack(finished, run.state()))
                     last = time.monotonic()
@@ -228,14 +221,6 @@ def train_splits(
             finished.append((_make_record(job, split, run), dict(run.best)))
         release()
     return [record for record, _ in finished], [state for _, state in finished]
-
-
-def _is_interrupted(release: Callable[[], None]) -> bool:
-    try:
-        release()
-    except KeyboardInterrupt:
-        return True
-    return False
 
 
 def _make_run(job: TrainingJob, store: FeatureStore, split: Split, worker: Worker) -> Run:
@@ -296,10 +281,10 @@ class NodeBatches:
         return self.graph.adjacency.edges > 0
 
     @cached_property
-    def sample(self) -> EdgeSample:
-        """The edges on which the homophily is estimated."""
-        count, seed = self.batching.homophily_edges, self.config.seed
-        return sample_edges(self.graph.adjacency, self.split.train, count=count, seed=seed)
+    def edges(self) -> tuple[NDArray[np.int64], Tensor, Tensor]:
+        """A sample of edges: nodes at their ends, pairs of indices into these, and which of the nodes train."""
+        nodes, pairs = sample_edges(self.graph.adjacency, count=self.batching.homophily_edges, seed=self.config.seed)
+        return nodes, pairs, torch.from_numpy(np.isin(nodes, self.split.train))
 
     def batches(self, epoch: int) -> Iterator[Batch]:
         """The worker's share of each batch of an epoch; targets are its labels and the size of the whole batch."""
@@ -338,12 +323,12 @@ class NodeBatches:
         self, model: Population, evaluation: Evaluation | None, *, chance: bool
     ) -> tuple[Tensor, Tensor | None]:
         """Share of sampled edges whose ends have the same class, training labels included, and the share by chance."""
-        nodes, pairs = self.sample.nodes, self.sample.pairs
+        nodes, pairs, training = self.edges
         classes = torch.zeros(len(nodes), 1, dtype=torch.int64)
         for chosen, logits in self._logits(model, nodes):
             classes[chosen, 0] = logits.argmax(dim=1)
         self.worker.add(classes)
-        classes = torch.where(self.sample.training[:, None], self._labels(nodes)[:, None], classes)
+        classes = torch.where(training[:, None], self._labels(nodes)[:, None], classes)
         homophily = predicted_homophily(pairs, classes)
         if not chance:
             return homophily, None
