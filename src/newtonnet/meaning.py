@@ -1,11 +1,15 @@
-"""The name that was probably meant where another was given."""
+"""Words of messages: suggestions for misspelled names, lists cut short, and counted nouns."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 def meant(wanted: str, names: Iterable[str]) -> str:
-    """The name that is nearest, in whatever case, as a question; nothing where none is near.
+    """A question with the closest name, ignoring case; empty if no name is close.
+
+    Args:
+        wanted: the name that was given.
+        names: the names that exist.
 
     >>> meant("Colour", ["id", "colour"]), meant("age", ["id", "colour"])
     ("did you mean 'colour'? ", '')
@@ -13,3 +17,26 @@ def meant(wanted: str, names: Iterable[str]) -> str:
     folded = {name.casefold(): name for name in names}
     near = difflib.get_close_matches(wanted.casefold(), folded, n=1)
     return f"did you mean {folded[near[0]]!r}? " if near else ""
+
+
+MOST_LISTED = 10
+"""Names that a message lists."""
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names, and how many more there are.
+
+    >>> listed(["a", "b"]), listed("abcdefghijklm")
+    ('a, b', 'a, b, c, d, e, f, g, h, i, j and 3 more')
+    """
+    more = len(names) - MOST_LISTED
+    return ", ".join(names[:MOST_LISTED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "edge"), counted(1500, "edge")
+    ('1 edge', '1,500 edges')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -131,7 +131,7 @@ def test_another_table_without_labels_and_with_new_categories_is_read_by_the_sto
     assert run(app, ["predict", str(folder), *other.arguments, "--out", str(out)]) == 0
     printed, told = capsys.readouterr()
     assert printed.startswith("30 nodes: cat ")
-    assert "note: colour: 1 value never seen in fitting counts as none" in told
+    assert "note: colour: 1 unseen value; encoded as no category" in told
     assert "note: not used by the model: same" in told
     assert "accuracy" not in printed
     rows = rows_of(out)[1:]

@@ -7,6 +7,7 @@ from urllib.error import URLError
 import numpy as np
 import pytest
 
+import newtonnet
 from newtonnet.datasets import (
     CATALOGUE,
     ChangedFileWarning,
@@ -430,3 +431,16 @@ def test_fixed_splits_can_be_asked_for_by_name(tmp_path, own_cache):
 def test_a_graph_without_published_splits_says_so():
     with pytest.raises(ValueError, match="'digits' has no published splits"):
         load_splits("digits", "fixed")
+
+
+def test_the_door_loads_no_library_that_only_parsing_needs():
+    """The package above is replaced, so that only this door is measured."""
+    code = f"""
+import sys, types
+top = sys.modules["newtonnet"] = types.ModuleType("newtonnet")
+top.__path__ = {list(newtonnet.__path__)!r}
+from newtonnet.datasets import load
+print(sorted({{"torch_geometric", "pyarrow", "pandas", "sklearn"}} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from scipy.io import savemat
 
 from newtonnet.datasets import load, load_dataset
-from newtonnet.datasets.stored_splits import read_linkx_splits
+from newtonnet.datasets.sources import read_linkx_splits
 
 
 def facebook_mat(path, *, nodes=40, seed=0, kinds=4):
@@ -191,7 +191,7 @@ def test_ogbn_arxiv_reads_the_archives_tables(tmp_path, own_cache):
 def test_an_archive_is_unpacked_without_its_top_folder(top, name, files, tmp_path, monkeypatch):
     import zipfile
 
-    from newtonnet.datasets import archives
+    from newtonnet.datasets import sources
 
     def serve(url, folder):
         path = f"{folder}/served.zip"
@@ -200,8 +200,8 @@ def test_an_archive_is_unpacked_without_its_top_folder(top, name, files, tmp_pat
                 archive.writestr(f"{top}/{file}" if top else file, "content")
         return path
 
-    monkeypatch.setattr(archives, "download_url", serve)
+    monkeypatch.setattr(sources, "download_url", serve)
     place = tmp_path / "place"
     place.mkdir()
-    archives._download_zip(getattr(archives, name).url, place)
+    sources._download_zip(getattr(sources, name).url, place)
     assert sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()) == sorted(files)

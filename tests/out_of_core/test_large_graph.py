@@ -28,7 +28,7 @@ WEIGHTED = replace(COLUMNS, weight="weight")
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     monkeypatch.setattr("newtonnet.tables.tables.PIECE", 20)
-    monkeypatch.setattr("newtonnet.tables.table_stream.BLOCK", 256)
+    monkeypatch.setattr("newtonnet.tables.readers.BLOCK", 256)
 
 
 @pytest.fixture
@@ -194,3 +194,8 @@ def test_one_in_memory_too(tmp_path, weighted):
     )
     written = write_adjacency(tmp_path / "a", weighted)
     assert repr(written) == f"Adjacency(nodes=60, edges={weighted.edges}, weighted=True)"
+
+
+def test_directed_edges_on_disk_are_refused(write, tmp_path):
+    with pytest.raises(ValueError, match="edges on disk cannot be directed"):
+        read_tables_on_disk(*write("csv", "texts"), TableOptions(directed=True), folder=tmp_path / "a")

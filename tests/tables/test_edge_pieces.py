@@ -24,7 +24,7 @@ ROWS = 5
 def small(monkeypatch):
     """Pieces of 6 rows (half as many as there are nodes) from blocks of some lines."""
     monkeypatch.setattr("newtonnet.tables.tables.PIECE", ROWS)
-    monkeypatch.setattr("newtonnet.tables.table_stream.BLOCK", 64)
+    monkeypatch.setattr("newtonnet.tables.readers.BLOCK", 64)
 
 
 def at_once(path, ids, columns, text_encoding="utf-8"):
@@ -127,14 +127,14 @@ def test_a_compressed_file_that_is_cut_short_is_one_line(kept, tmp_path):
     path = tmp_path / "e.csv.gz"
     path.write_bytes(content[:kept])
     for read in (at_once, in_pieces):
-        with pytest.raises(ValueError, match=r"e\.csv\.gz cannot be unpacked .*cut short") as caught:
+        with pytest.raises(ValueError, match=r"e\.csv\.gz cannot be decompressed .*truncated") as caught:
             read(path, pa.array([str(i) for i in range(1000)]), COLUMNS)
         assert "\n" not in str(caught.value)
 
 
 def test_a_file_that_is_only_named_compressed_is_one_line(tmp_path):
     (tmp_path / "e.csv.gz").write_text("source,target\na,b\n")
-    with pytest.raises(ValueError, match=r"e\.csv\.gz cannot be unpacked .*not compressed as its name says"):
+    with pytest.raises(ValueError, match=r"e\.csv\.gz cannot be decompressed .*not compressed as its name says"):
         at_once(tmp_path / "e.csv.gz", pa.array(["a", "b"]), COLUMNS)
 
 
@@ -186,22 +186,22 @@ BEFORE = "a,b,1\n\n" * 20
     [
         (
             "a,z,1\n",
-            "line 42 of {} names the unknown node 'z' in column 'target'; every end must be an id of the nodes",
+            "line 42 of {} names the unknown node 'z' in column 'target'; expected an id from column 'id' of the nodes",
         ),
         (
             "z,b,1\n",
-            "line 42 of {} names the unknown node 'z' in column 'source'; every end must be an id of the nodes",
+            "line 42 of {} names the unknown node 'z' in column 'source'; expected an id from column 'id' of the nodes",
         ),
-        ("a,,1\n", "line 42 of {} has no id in column 'target'; every end must be an id of the nodes"),
-        ("  ,b,1\n", "line 42 of {} has no id in column 'source'; every end must be an id of the nodes"),
+        ("a,,1\n", "line 42 of {} has no id in column 'target'; expected an id from column 'id' of the nodes"),
+        ("  ,b,1\n", "line 42 of {} has no id in column 'source'; expected an id from column 'id' of the nodes"),
         ("a\n", "line 42 of {} has 1 fields, but the header has 3: a"),
         ("a,b,1,2\n", "line 42 of {} has 4 fields, but the header has 3: a,b,1,2"),
-        ('a,b,"1\n', "line 42 of {} opens a quotation mark that is never closed; close or drop it"),
-        ('a,"b,1\n', "line 42 of {} opens a quotation mark that is never closed; close or drop it"),
+        ('a,b,"1\n', "line 42 of {} opens a quotation mark that is never closed; close or remove it"),
+        ('a,"b,1\n', "line 42 of {} opens a quotation mark that is never closed; close or remove it"),
         ("à,b,1\n".encode("latin-1"), "line 42 of {} is not utf-8; read it with --text-encoding latin-1 "),
     ],
 )
-def test_a_mistake_far_down_is_told_as_in_a_table_that_is_read_at_once(last, message, weighted, tmp_path):
+def test_a_mistake_far_down_is_reported_as_in_a_table_that_is_read_at_once(last, message, weighted, tmp_path):
     refused(tmp_path, last, message, WEIGHTED if weighted else COLUMNS)
 
 
@@ -216,7 +216,7 @@ def test_a_mistake_far_down_is_told_as_in_a_table_that_is_read_at_once(last, mes
         ("a,b,heavy\n", "column 'weight' of {} must hold numbers, got string"),
     ],
 )
-def test_a_wrong_weight_far_down_is_told_as_in_a_table_that_is_read_at_once(last, message, tmp_path):
+def test_a_wrong_weight_far_down_is_reported_as_in_a_table_that_is_read_at_once(last, message, tmp_path):
     refused(tmp_path, last, message, WEIGHTED)
 
 
@@ -242,11 +242,11 @@ def refused(folder, last, message, columns):
         ("source,target,weight\na,b,x\n", "must hold numbers, got string"),
         ("source,target\na,b\n", "has no column 'weight'; found: source, target"),
         ("source,target,target,weight\na,b,b,1\n", "has two columns 'target'; rename one of them"),
-        ("", "is empty; it needs a header line and rows"),
+        ("", "is empty; expected a header line and rows"),
         ("PAR1 not really", "is not a Parquet file"),
     ],
 )
-def test_a_wrong_file_is_told_in_the_same_words(text, message, tmp_path):
+def test_a_wrong_file_is_reported_in_the_same_words(text, message, tmp_path):
     path = tmp_path / "e.csv"
     path.write_text(text)
     words = []
@@ -277,7 +277,7 @@ def test_rows_of_parquet_are_counted_over_the_whole_file(source, weight, message
         assert str(caught.value).startswith(message.format(path))
 
 
-def test_ends_that_are_no_whole_numbers_are_told_with_their_row(tmp_path):
+def test_ends_that_are_no_whole_numbers_are_reported_with_their_row(tmp_path):
     pq.write_table(pa.table({"source": [1.0] * 20 + [1.5], "target": [2] * 21}), tmp_path / "e.parquet")
     with pytest.raises(ValueError, match=r"row 21 of .*e\.parquet has the id 1\.5 in column 'source'; ids must be"):
         in_pieces(tmp_path / "e.parquet", pa.array([1, 2]), COLUMNS)

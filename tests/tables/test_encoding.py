@@ -5,7 +5,16 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
-from newtonnet.tables.encoding import MOST_CATEGORIES, encode, learn_encoding
+from newtonnet.tables.encoding import (
+    MOST_CATEGORIES,
+    column_warnings,
+    encode,
+    learn_encoding,
+    read_as,
+    unseen_values,
+)
+
+MANY = 600
 
 
 def dense(table, **options):
@@ -126,7 +135,7 @@ def test_many_categories_stay_sparse(rng):
 
 def test_a_column_that_is_gone_is_named():
     encoding = learn_encoding(pa.table({"a": [1, 2, 3], "b": [1, 2, 3]}))
-    with pytest.raises(ValueError, match="no column 'b'; found: a"):
+    with pytest.raises(ValueError, match="no column 'b', but the model was fitted with it; found: a"):
         encode(pa.table({"a": [1, 2, 3]}), encoding)
 
 
@@ -146,5 +155,101 @@ def test_one_number_and_gaps_are_not_scaled_by_rounding():
 
 def test_dates_are_refused_where_there_were_zeros_and_ones():
     encoding = learn_encoding(pa.table({"x": [0, 1, 1]}))
-    with pytest.raises(ValueError, match="held numbers when the model was fitted"):
+    with pytest.raises(ValueError, match="held numbers during fitting"):
         encode(pa.table({"x": [datetime.date(2020, 1, 1)]}), encoding)
+
+
+def warnings_about(values, categorical=()):
+    table = pa.table({"x": values})
+    return column_warnings(table, learn_encoding(table, categorical=categorical), categorical)
+
+
+def test_every_column_is_named_with_what_it_was_taken_for():
+    table = pa.table(
+        {
+            "age": [1.0, 2.0, 5.0, 7.0],
+            "pay": [1.5, None, 2.5, 3.5],
+            "flag": [0, 1, 0, 1],
+            "city": ["a", "b", "c", "c"],
+            "v": [[1.0, 2.0]] * 4,
+            "same": [1, 1, 1, 1],
+        }
+    )
+    text = read_as(table, learn_encoding(table), {"same": "one value only", "bio": "ignored"})
+    assert text == (
+        "numbers: age, pay (25% missing); 0/1: flag; categories: city (3); lists of numbers: v (2); "
+        "left out: same (one value only), bio (ignored)"
+    )
+
+
+def test_many_columns_are_cut_after_ten():
+    table = pa.table({f"x{i}": [1.0, 2.5] for i in range(12)})
+    assert read_as(table, learn_encoding(table), {}).endswith("x8, x9 and 2 more")
+
+
+def test_without_columns_every_node_has_a_feature_of_its_own():
+    table = pa.table({"same": [1, 1]})
+    assert read_as(table, learn_encoding(table), {}) == "no features: every node gets one of its own"
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([f"{i},71" for i in range(MANY)], "such as '0,71': write numbers with a decimal point"),
+        ([*(str(i % 50) for i in range(MANY)), "unknown"], "because of the text 'unknown': leave such cells blank"),
+        ([*(str(i % 50) for i in range(MANY)), "n.a.", "?"], "because of the texts '?', 'n.a.': leave such cells"),
+        ([f"Person {i}" for i in range(MANY)], "looks like a name: leave it out with --ignore x"),
+    ],
+)
+def test_a_text_column_that_should_not_be_categories_is_warned_about(values, words):
+    (text,) = warnings_about(values)
+    assert words in text
+    assert text.startswith("Column 'x' was read as ")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["red", "green", "blue"] * 20,
+        [*["A1", "B2"] * 30, *map(str, range(40))],
+        ["ann", "bob", "cy"],
+        [float(i) for i in range(MANY)],
+    ],
+)
+def test_ordinary_columns_are_not_warned_about(values):
+    assert warnings_about(values) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "advice"),
+    [("{}%", "numbers without a unit"), ("€ {}", "numbers without a unit"), ("{}.05.2020", "2020-01-31")],
+)
+def test_numbers_with_a_sign_and_other_dates_are_warned_about(value, advice):
+    (found,) = warnings_about([value.format(1 + i % 28) for i in range(MANY)])
+    assert advice in found
+
+
+def test_what_was_asked_for_is_not_warned_about():
+    assert warnings_about([*(str(i % 50) for i in range(MANY)), "unknown"], categorical=["x"]) == []
+
+
+def test_values_never_seen_and_columns_never_fitted_are_reported():
+    table = pa.table({"city": ["a", "b", "a"], "age": [1.0, 2.0, 4.0]})
+    other = pa.table({"city": ["c", "d", None], "age": [1.0, 1.0, 1.0], "new": [1, 2, 3]})
+    found = unseen_values(other, learn_encoding(table))
+    assert found == ["city: 2 unseen values; encoded as no category", "not used by the model: new"]
+    assert unseen_values(table, learn_encoding(table)) == []
+
+
+def test_values_beside_zeros_and_ones_are_reported():
+    table = pa.table({"smokes": [0, 1, 1]})
+    other = pa.table({"smokes": [0, 57, None]})
+    found = unseen_values(other, learn_encoding(table))
+    assert found[0] == "smokes: 1 value other than 0 and 1"
+    assert found[1] == "smokes: 1 missing value, none seen during fitting; filled with 0"
+
+
+def test_too_many_texts_are_refused_with_the_reason_they_are_texts():
+    table = pa.table({"x": [f"{i},5" for i in range(1500)]})
+    with pytest.raises(ValueError, match="such as '0,5': write numbers with a decimal point"):
+        learn_encoding(table)

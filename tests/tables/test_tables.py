@@ -1,4 +1,6 @@
 import gzip
+import subprocess
+import sys
 import time
 from dataclasses import replace
 
@@ -8,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
-from newtonnet.tables import Columns, TableOptions, load_tables, read_tables
+import newtonnet
+from newtonnet.tables import Columns, TableOptions, column_names, find_columns, load_tables, read_tables
 from newtonnet.tables.encoding import Encoding
 
 NODES = """id,age,flag,colour,label
@@ -183,7 +186,7 @@ def test_parquet_and_frames_and_gzip_give_the_same_graph_as_csv(nodes, edges, wr
 
 
 @pytest.mark.parametrize("delimiter", [";", "\t"])
-def test_other_delimiters_are_told_from_the_header(delimiter, nodes, edges, write):
+def test_other_delimiters_are_found_from_the_header(delimiter, nodes, edges, write):
     expected = load_tables(nodes, edges, label_column="label").checksum
     other = (write(f"{i}.csv", text.replace(",", delimiter)) for i, text in enumerate((NODES, EDGES)))
     assert load_tables(*other, label_column="label").checksum == expected
@@ -312,7 +315,7 @@ def test_a_class_that_was_not_learned_is_refused(nodes, edges):
             r"n\.csv is utf-16 text, not utf-8; read it with --text-encoding utf-16 \(text_encoding='utf-16'",
         ),
         ("id,x,y\na,1,p\nb,2,q\n".encode("utf-32"), r"n\.csv is utf-32 text, not utf-8"),
-        ("id,x,y\na,1,p\nb,2,q\n".encode("utf-16-le"), r"n\.csv holds zero bytes, so it is not utf-8 text"),
+        ("id,x,y\na,1,p\nb,2,q\n".encode("utf-16-le"), r"n\.csv contains zero bytes, so it is not utf-8 text"),
         (
             "id,x,y\na,1,p\nb,é,q\n".encode("latin-1"),
             r"line 3 of .*n\.csv is not utf-8; read it with --text-encoding latin-1 ",
@@ -415,7 +418,7 @@ def test_rows_of_edges_that_became_none_are_counted(write):
     notes = read_tables(rows, links, columns=replace(UNLABELLED, weight=None)).notes
     assert notes == (
         "5 rows of edges became 2 edges: 1 self-loop was dropped and 2 duplicates were merged; "
-        "directions are not used.",
+        "edge directions are ignored.",
     )
 
 
@@ -456,7 +459,7 @@ def test_edges_with_a_header_alone_are_no_edges(nodes, write):
     assert load_tables(nodes, write("e.csv", "source,target")).edges == 0
 
 
-def test_a_line_that_cannot_be_told_is_given_as_a_row(edges, write):
+def test_a_line_that_cannot_be_found_is_given_as_a_row(edges, write):
     long = "x" * 200_000  # beyond what Python's csv takes as one value
     with pytest.raises(ValueError, match=r"row 3 of .*n\.csv repeats the id 'a' of line 2"):
         load_tables(write("n.csv", f"id,x\na,1\nb,{long}\na,2\n"), edges)
@@ -481,16 +484,18 @@ def test_columns_that_are_numbered_are_no_missing_header(write):
         load_tables(nodes, write("e.csv", f"{10**30},1\n7,2\n"))
 
 
-def test_an_unknown_end_is_told_where_ids_are(write):
+def test_a_message_on_an_unknown_end_says_where_ids_are(write):
     nodes, links = write("n.csv", "name,key,x\nann,007,1\nbob,8,2\n"), write("e.csv", "source,target\n7,8\n")
-    with pytest.raises(ValueError, match=r"unknown node '7' .* those of their column 'name', such as 'ann'"):
+    with pytest.raises(
+        ValueError, match=r"unknown node '7' .* expected an id from column 'name' of the nodes, such as 'ann'"
+    ):
         load_tables(nodes, links)
 
 
-def test_columns_of_edges_that_are_not_used_are_told(write, nodes):
+def test_columns_of_edges_that_are_not_used_are_reported(write, nodes):
     links = write("e.csv", "edge,Source,Target,Weight,since\n1,ann,bob,2,1999\n")
     read = read_tables(nodes, links, TableOptions(label_column="label"))
-    assert "Edges join 'Source' and 'Target', with weights in 'Weight'; not used: edge, since." in read.notes
+    assert "Edges join 'Source' and 'Target' with weights in 'Weight'; columns not used: edge, since." in read.notes
     assert read.graph.adjacency.max() == 2
 
 
@@ -513,7 +518,7 @@ def test_a_column_without_a_name_is_no_feature(write, edges, header):
 def test_row_numbers_are_not_taken_for_ids(write, edges, header):
     """As pandas writes a frame with its index."""
     rows = write("n.csv", f"{header},customer,x\n0,ann,1\n1,bob,2\n2,cy,4\n3,dee,5\n")
-    with pytest.raises(ValueError, match=r"first column of .*n\.csv has no name .*name the right one by --id-column"):
+    with pytest.raises(ValueError, match=r"first column of .*n\.csv has no name .*choose one with --id-column"):
         load_tables(rows, edges)
     assert load_tables(rows, edges, id_column="customer").node_names[0] == "ann"
     links = write("e.csv", f"{header},buyer,seller\n0,ann,bob\n1,bob,cy\n")
@@ -543,18 +548,18 @@ def test_commas_that_may_mean_another_thing_stay_texts(write, edges, values):
     assert read_tables(rows, edges, columns=UNLABELLED).encoding.columns[0].kind == "category"
 
 
-def test_labels_that_differ_in_case_only_are_doubted(write, edges):
+def test_labels_that_differ_in_case_only_are_warned_about(write, edges):
     rows = write("n.csv", "id,x,label\nann,1,yes\nbob,2,YES\ncy,4,no\ndee,5,\n")
     read = read_tables(rows, edges, TableOptions(label_column="label"))
-    assert "The labels 'YES' and 'yes' differ in case only, and each is a class of its own." in read.notes
+    assert "The labels 'YES' and 'yes' differ only in case and are treated as different classes." in read.notes
 
 
-@pytest.mark.parametrize(("last", "told"), [("", True), ("7", False)])
-def test_a_column_that_is_filled_where_the_label_is_known_is_doubted(write, edges, last, told):
+@pytest.mark.parametrize(("last", "warned"), [("", True), ("7", False)])
+def test_a_column_that_is_filled_where_the_label_is_known_is_warned_about(write, edges, last, warned):
     rows = write("n.csv", f"id,x,paid,label\nann,1,3,a\nbob,2,4,b\ncy,4,4,b\ndee,5,{last},\n")
     read = read_tables(rows, edges, TableOptions(label_column="label"))
-    notes = [note for note in read.notes if "give the label away" in note]
-    assert [note.startswith("Column 'paid' has a value exactly where") for note in notes] == [True] * told
+    notes = [note for note in read.notes if "leak the label" in note]
+    assert [note.startswith("Column 'paid' has a value exactly where") for note in notes] == [True] * warned
 
 
 def test_categories_stay_text_whatever_they_look_like(write, edges):
@@ -575,10 +580,10 @@ def test_categories_stay_text_whatever_they_look_like(write, edges):
         (
             ["2020-01-31", "2021-02-01"],
             ["7", "8"],
-            "'x' held dates or times when the model was fitted, now it holds int64",
+            "'x' held dates or times during fitting, but holds int64 now",
         ),
-        (["2020-01-31", "2021-02-01"], ["01.02.2020", "b"], "now it holds string; write dates as 2020-01-31"),
-        (["7", "8.5"], ["2020-01-31", "2021-02-01"], "'x' held numbers when the model was fitted, now it holds dates"),
+        (["2020-01-31", "2021-02-01"], ["01.02.2020", "b"], "but holds string now; write dates as 2020-01-31"),
+        (["7", "8.5"], ["2020-01-31", "2021-02-01"], "'x' held numbers during fitting, but holds dates or times now"),
     ],
 )
 def test_dates_and_numbers_are_not_taken_for_each_other(write, edges, learned, later, message):
@@ -594,25 +599,28 @@ def test_dates_and_numbers_are_not_taken_for_each_other(write, edges, learned, l
         read_tables(table("m.csv", later), edges, columns=UNLABELLED, encoding=again)
 
 
-def test_blanks_that_fitting_did_not_have_are_told(write, edges):
+def test_blanks_that_fitting_did_not_have_are_reported(write, edges):
     rows = "id,age,flag\nann,1,0\nbob,2,1\ncy,3,0\ndee,6,1\n"
     encoding = read_tables(write("n.csv", rows), edges, columns=UNLABELLED).encoding
     later = write("m.csv", "id,age,flag\nann,,0\nbob,,\ncy,3,0\ndee,6,1\n")
     notes = read_tables(later, edges, columns=UNLABELLED, encoding=encoding).notes
     assert notes == (
-        "age: blank in 2 of the rows, which fitting had none of; taken for 3",
-        "flag: blank in 1 of the rows, which fitting had none of; taken for 0",
+        "age: 2 missing values, none seen during fitting; filled with 3",
+        "flag: 1 missing value, none seen during fitting; filled with 0",
     )
 
 
 PEOPLE = ("ann", "bob", "cy", "dee")
 
 
-def test_words_for_nothing_among_labels_are_told_and_so_is_minus_one(write, edges):
+def test_words_for_nothing_among_labels_are_reported_and_so_is_minus_one(write, edges):
     rows = write("n.csv", "id,label\nann,EU\nbob,NA\ncy,AS\ndee,NA\n")
-    assert "The label 'NA' counts as unknown (2 times)." in read_tables(rows, edges, columns=COLUMNS).notes
+    assert "The label 'NA' is treated as missing (2 times)." in read_tables(rows, edges, columns=COLUMNS).notes
     rows = write("n.csv", "id,label\nann,-1\nbob,0\ncy,1\ndee,\n")
-    assert any(note.startswith("The label -1 is a class") for note in read_tables(rows, edges, columns=COLUMNS).notes)
+    assert any(
+        note.startswith("The label -1 is treated as a class")
+        for note in read_tables(rows, edges, columns=COLUMNS).notes
+    )
     rows = write("n.csv", "id,label\nann,a\nbob,b\ncy,\ndee,\n")
     assert not any("label" in note.lower() for note in read_tables(rows, edges, columns=COLUMNS).notes)
 
@@ -719,11 +727,11 @@ def test_a_first_line_that_is_no_header_is_one_clear_line(edges, write):
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
-def test_words_that_count_as_unknown_labels_are_told(kind):
+def test_words_that_count_as_unknown_labels_are_reported(kind):
     nodes = pa.table({"id": [*"abcd"], "label": pa.array(["x", "NA", "y", "NA"], kind)})
     links = pa.table({"source": ["a"], "target": ["b"]})
     reading = read_tables(nodes, links, TableOptions(label_column="label"))
-    assert "The label 'NA' counts as unknown (2 times)." in reading.notes
+    assert "The label 'NA' is treated as missing (2 times)." in reading.notes
 
 
 def test_dates_are_the_same_whatever_they_are_stored_as(write, tmp_path):
@@ -754,8 +762,98 @@ def test_a_weight_beyond_single_precision_is_refused_with_the_limit(nodes, write
         load_tables(nodes, write("huge.csv", "source,target,weight\nann,bob,1e300\n"))
 
 
-def test_classes_that_look_like_none_are_told():
+def test_classes_that_look_like_none_are_reported():
     nodes = pa.table({"id": [*"abcd"], "label": ["x", "Unknown", "y", "Unknown"]})
     links = pa.table({"source": ["a"], "target": ["b"]})
     reading = read_tables(nodes, links, TableOptions(label_column="label"))
-    assert any(note.startswith("The label 'Unknown' is a class like the others") for note in reading.notes)
+    assert any(note.startswith("The label 'Unknown' is treated as a class") for note in reading.notes)
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "nodes.csv").write_text("kind;name;size\nx;a;1\ny;b;2\n")
+    table = pa.table({"to": ["a"], "weight": [1.0], "source": ["b"]})
+    pq.write_table(table, tmp_path / "edges.parquet")
+    return tmp_path / "nodes.csv", tmp_path / "edges.parquet"
+
+
+def test_columns_have_their_usual_names_or_places(files):
+    found = find_columns(*files, TableOptions(id_column="name", label_column="kind", target_column="to"))
+    assert found == Columns(id="name", label="kind", source="source", target="to", weight="weight")
+    assert find_columns(*files, TableOptions(target_column="weight")) == Columns(
+        "kind", None, "source", "weight", None, ("to",)
+    )
+
+
+def test_usual_names_may_be_written_in_any_case():
+    rows = pa.table({"Kind": ["x"], "ID": ["a"]})
+    links = pa.table({"Type": ["u"], "Source": ["a"], "Target": ["b"], "Weight": [1.0]})
+    assert find_columns(rows, links) == Columns("ID", None, "Source", "Target", "Weight", ("Type",))
+    twice = pa.table({"source": ["a"], "target": ["b"], "Weight": [1.0], "WEIGHT": [1.0]})
+    assert find_columns(rows, twice).weight is None
+
+
+def test_all_columns_of_a_file_are_read_from_its_header(files):
+    assert [column_names(file) for file in files] == [("kind", "name", "size"), ("to", "weight", "source")]
+
+
+def test_tables_in_memory_have_columns_too():
+    rows = pa.table({"id": ["a", "b"], "kind": ["x", "y"]})
+    found = find_columns(rows, pa.table({"source": ["a"], "target": ["b"]}), TableOptions(label_column="kind"))
+    assert found == Columns(id="id", label="kind", source="source", target="target", weight=None)
+
+
+def test_a_column_that_is_not_there_is_refused(files):
+    with pytest.raises(ValueError, match=r"nodes\.csv has no column 'key'; found: kind, name, size"):
+        find_columns(*files, TableOptions(id_column="key", target_column="to"))
+    with pytest.raises(ValueError, match=r"nodes\.csv has no column 'class'"):
+        find_columns(*files, TableOptions(label_column="class", target_column="to"))
+    with pytest.raises(ValueError, match=r"edges\.parquet has no column 'from'"):
+        find_columns(*files, TableOptions(source_column="from"))
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        find_columns("nowhere.csv", files[1])
+
+
+def test_options_take_lists_of_columns_but_no_single_text():
+    assert TableOptions(ignore=["a", "b"]).ignore == ("a", "b")
+    with pytest.raises(TypeError, match=r"categorical must be a list of columns, got the text 'zip'; write \['zip'\]"):
+        TableOptions(categorical="zip")
+
+
+def test_single_fields_change_the_options_of_a_graph(nodes, edges):
+    graph = load_tables(nodes, edges, TableOptions(ignore=["age"]), label_column="label", name="mine")
+    same = load_tables(nodes, edges, TableOptions(ignore=["age"], label_column="label"))
+    assert graph.name == "mine"
+    assert graph.checksum == same.checksum != load_tables(nodes, edges, label_column="label").checksum
+    with pytest.raises(TypeError, match="labels"):
+        load_tables(nodes, edges, labels="label")
+
+
+def test_given_columns_are_used_exactly(nodes, edges):
+    read = read_tables(nodes, edges, TableOptions(label_column="label"))
+    assert read.columns == COLUMNS
+    assert read.graph.weighted
+    unweighted = read_tables(nodes, edges, columns=replace(read.columns, weight=None))
+    assert not unweighted.graph.weighted
+
+
+def test_options_load_neither_pyarrow_nor_torch():
+    """The package above is replaced, so that only this door is measured."""
+    code = f"""
+import sys, types
+top = sys.modules["newtonnet"] = types.ModuleType("newtonnet")
+top.__path__ = {list(newtonnet.__path__)!r}
+from newtonnet.tables import TableOptions
+print(sorted({{"pandas", "pyarrow", "torch"}} & set(sys.modules)))
+from newtonnet.tables import read_tables
+print(sorted({{"pyarrow"}} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n['pyarrow']\n"
+
+
+def test_a_later_text_among_zeros_and_ones_is_reported_with_its_line(write, edges):
+    encoding = read_tables(write("n.csv", "id,flag\nann,0\nbob,1\ncy,0\n"), edges, columns=UNLABELLED).encoding
+    later = write("m.csv", "id,flag\nann,0\nbob,yes\ncy,0\n")
+    with pytest.raises(ValueError, match=r"line 3 of .*m\.csv holds 'yes' in column 'flag', which must hold numbers"):
+        read_tables(later, edges, columns=UNLABELLED, encoding=encoding)

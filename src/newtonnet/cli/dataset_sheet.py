@@ -9,8 +9,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from newtonnet.datasets import Dataset, Statistics
-from newtonnet.datasets.raw_files import RawFile
+from newtonnet.datasets import Dataset, RawFile, Statistics
 
 
 def sheet(dataset: Dataset, statistics: Statistics) -> Group:

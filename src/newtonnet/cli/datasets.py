@@ -15,15 +15,15 @@ from newtonnet.datasets import (
     CATALOGUE,
     ChangedFileWarning,
     Dataset,
+    DatasetSummary,
     Statistics,
-    Summary,
+    absent,
+    comparison_page,
+    data_roots,
     describe,
     load_dataset,
     summarise,
 )
-from newtonnet.datasets.comparison import comparison_page
-from newtonnet.datasets.raw_files import data_roots
-from newtonnet.datasets.summary import absent
 from newtonnet.files import write_whole
 
 from .app import app, print_json, talk
@@ -71,7 +71,7 @@ def datasets_command(
         talk.print(_hint(summaries))
 
 
-def _summaries(data_root: Path | None) -> list[Summary]:
+def _summaries(data_root: Path | None) -> list[DatasetSummary]:
     """Every data set; one that cannot be read is not available, and a line says why."""
     data_roots(data_root)  # a folder that is not there is the caller's mistake, and not one of each data set
     found = []
@@ -100,7 +100,7 @@ def _remark(text: str) -> None:
     talk.print(f"newtonnet: {' '.join(text.split())}", soft_wrap=True)
 
 
-def _list(summaries: Sequence[Summary]) -> Table:
+def _list(summaries: Sequence[DatasetSummary]) -> Table:
     grid = Table(box=None, pad_edge=False, header_style="bold")
     grid.add_column("data set")
     for column in ("nodes", "edges", "features", "classes", "homophily"):
@@ -113,7 +113,7 @@ def _list(summaries: Sequence[Summary]) -> Table:
     return grid
 
 
-def _hint(summaries: Sequence[Summary]) -> str:
+def _hint(summaries: Sequence[DatasetSummary]) -> str:
     absent = sum(not summary.available for summary in summaries)
     more = f"{absent} are not here (dim): training on one downloads it, or name their folder with --data-root. "
     return f"{more if absent else ''}One data set in detail: newtonnet datasets NAME"

@@ -1,14 +1,15 @@
-"""Graphs and splits: the catalogue, generated graphs, and which nodes train, validate and test."""
+"""Published graphs by name, generated graphs, and which nodes train, validate and test.
+
+torch_geometric and pyarrow are imported only to parse raw files that are not in the cache.
+"""
 
 from .catalogue import Dataset, load, load_dataset, load_splits, summarise
-from .entries import CATALOGUE
-from .entry import Entry
-from .first_loads import ChangedFileWarning
-from .raw_files import DatasetNotFoundError
+from .entries import CATALOGUE, DatasetEntry, Published
+from .generated import csbm, digits
+from .parse import read_graph_file, write_graph_file
+from .raw_files import ChangedFileWarning, DatasetNotFoundError, RawFile, data_roots
 from .splits import PAPER_SEED, PROTOCOLS, Split, check_split, describe_split, make_splits
-from .statistics import Statistics, describe
-from .summary import Summary
-from .synthetic import csbm, digits
+from .statistics import DatasetSummary, Statistics, absent, comparison_page, describe
 
 __all__ = [
     "CATALOGUE",
@@ -16,13 +17,18 @@ __all__ = [
     "PROTOCOLS",
     "ChangedFileWarning",
     "Dataset",
+    "DatasetEntry",
     "DatasetNotFoundError",
-    "Entry",
+    "DatasetSummary",
+    "Published",
+    "RawFile",
     "Split",
     "Statistics",
-    "Summary",
+    "absent",
     "check_split",
+    "comparison_page",
     "csbm",
+    "data_roots",
     "describe",
     "describe_split",
     "digits",
@@ -30,5 +36,7 @@ __all__ = [
     "load_dataset",
     "load_splits",
     "make_splits",
+    "read_graph_file",
     "summarise",
+    "write_graph_file",
 ]

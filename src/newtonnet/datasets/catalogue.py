@@ -1,4 +1,4 @@
-"""Data sets by name: find the raw files or fetch them, check them, parse them once, and read the cache after that."""
+"""Load data sets by name: find or download the raw files, check them, parse them once, then read the cache."""
 
 import os
 from dataclasses import dataclass, replace
@@ -10,15 +10,24 @@ import numpy as np
 from newtonnet.graphs import Graph
 from newtonnet.meaning import meant
 
-from .cache import Masks, cache_path, locked, parsed_paths, read_facts, read_graph
-from .download import download
-from .entries import CATALOGUE
-from .entry import Entry
-from .first_loads import judge_by_first_load, record_first_load, warn_of_changes
-from .parse import parse_into
-from .raw_files import DatasetNotFoundError, RawFile, data_roots, download_root, find_root, inspect, present_files
+from .entries import CATALOGUE, DatasetEntry
+from .parse import Masks, cache_path, parse_into, parsed_paths, read_facts, read_graph_file
+from .raw_files import (
+    DatasetNotFoundError,
+    RawFile,
+    compare_with_first_load,
+    data_roots,
+    download,
+    download_root,
+    find_root,
+    inspect,
+    locked,
+    present_files,
+    record_first_load,
+    warn_of_changes,
+)
 from .splits import PAPER_SEED, PROTOCOLS, Split, make_splits
-from .summary import Summary, absent, measure
+from .statistics import DatasetSummary, absent, measure
 
 Directed = Literal["as-stored"] | None
 Root = str | os.PathLike[str] | None
@@ -29,15 +38,15 @@ class Dataset:
     """A loaded data set.
 
     Attributes:
-        entry: its row of the catalogue.
+        entry: its entry in the catalogue.
         graph: the graph.
-        splits: the published ones.
+        splits: the published splits.
         files: the raw files it was parsed from.
-        root: the folder that holds those files; None for a graph that is generated, and for one whose raw files are
-            not here any more, so that it is the cached one that was parsed last.
+        root: the folder that holds those files; None for a generated graph, and for a cached one whose raw files are
+            gone.
     """
 
-    entry: Entry
+    entry: DatasetEntry
     graph: Graph
     splits: tuple[Split, ...]
     files: tuple[RawFile, ...]
@@ -45,15 +54,18 @@ class Dataset:
 
 
 def load(name: str, *, data_root: Root = None, directed: Directed = None) -> Graph:
-    """The graph of a data set, symmetric and without self-loops.
+    """Load the graph of a data set, symmetric and without self-loops.
 
     Args:
-        name: a name of the catalogue, such as ``"cora"``.
-        data_root: a folder of raw files, which is only read; ``$NEWTONNET_DATA`` if not given. What it does not hold
-            is the graph of that name that was parsed last, if no folder was given and there is one, and is
-            downloaded into the cache folder otherwise.
-        directed: ``"as-stored"`` keeps edges one-way and counts rows that are stored n times as weight n, which is what
+        name: a name in the catalogue, such as ``"cora"``.
+        data_root: a folder of raw files, which is only read; ``$NEWTONNET_DATA`` if not given. If the files are not
+            there, the graph that was parsed last is read from the cache (unless a folder was given), or the files are
+            downloaded into the cache folder.
+        directed: ``"as-stored"`` keeps the direction of edges and gives rows that are stored n times the weight n, as
             the paper's code does on some graphs.
+
+    Returns:
+        The graph.
 
     >>> load("digits")
     Graph('digits', nodes=1797, edges=6309, features=64, classes=10, labelled=1797)
@@ -62,10 +74,10 @@ def load(name: str, *, data_root: Root = None, directed: Directed = None) -> Gra
 
 
 def load_dataset(name: str, *, data_root: Root = None, directed: Directed = None) -> Dataset:
-    """A data set with its published splits and provenance; see :func:`load`.
+    """Load a data set with its published splits and provenance; for the arguments see :func:`load`.
 
-    The sums of raw files without a known checksum are recorded at their first load; if one of them has other bytes
-    later, it is used all the same, its status is ``changed``, and a ``ChangedFileWarning`` says so.
+    Checksums of raw files without a known one are recorded at their first load. A file that changed later is still
+    used; its status is ``changed``, with a ``ChangedFileWarning``.
     """
     if directed not in (None, "as-stored"):
         raise ValueError(f"directed must be None or 'as-stored', got {directed!r}")
@@ -79,22 +91,22 @@ def load_dataset(name: str, *, data_root: Root = None, directed: Directed = None
     if root is None:
         with locked(download_root() / entry.name):
             root = find_root(entry.files, roots) or download(entry, wanted=roots[0])
-    files = judge_by_first_load(inspect(root, present_files(entry, root)))
+    files = compare_with_first_load(inspect(root, present_files(entry, root)))
     path = cache_path(entry.name, files, directed=directed is not None)
-    cached = read_graph(path)
+    cached = read_graph_file(path)
     if cached is None:
         with locked(path):
-            cached = read_graph(path) or parse_into(path, entry, root, files, directed=directed is not None)
+            cached = read_graph_file(path) or parse_into(path, entry, root, files, directed=directed is not None)
     record_first_load(files)
     warn_of_changes(files)
     graph, masks = cached
     return Dataset(entry, graph, _fixed_splits(entry, masks), files, root)
 
 
-def _last_parsed(entry: Entry, *, directed: bool) -> Dataset | None:
-    """The data set from the cache alone, with the provenance it was parsed with."""
+def _last_parsed(entry: DatasetEntry, *, directed: bool) -> Dataset | None:
+    """The data set from the cache alone, with the provenance stored there."""
     for path in parsed_paths(entry.name, directed=directed):
-        cached, facts = read_graph(path), read_facts(path)
+        cached, facts = read_graph_file(path), read_facts(path)
         if cached is not None and facts is not None:
             graph, masks = cached
             files = tuple(RawFile(**file) for file in facts["files"])
@@ -108,11 +120,14 @@ def load_splits(
     """Splits of a data set: the published ones for ``"fixed"``, those of :func:`make_splits` otherwise.
 
     Args:
-        name: a name of the catalogue.
-        protocol: ``"fixed"`` or a protocol of :func:`make_splits`. A fixed split's own ``protocol`` says whose it is.
-        count: how many; all the published ones, or 10 otherwise, if not given.
-        seed: of the random protocols.
+        name: a name in the catalogue.
+        protocol: ``"fixed"`` or a protocol of :func:`make_splits`. The ``protocol`` of a fixed split names its authors.
+        count: number of splits; all the published ones, or 10 otherwise, if not given.
+        seed: seed of the random protocols.
         data_root: see :func:`load`.
+
+    Returns:
+        The splits.
     """
     dataset = load_dataset(name, data_root=data_root)
     if protocol not in ("fixed", *PROTOCOLS):
@@ -126,16 +141,16 @@ def load_splits(
     return list(dataset.splits[:count])
 
 
-def find_entry(name: str) -> Entry:
-    """The row of the catalogue."""
+def find_entry(name: str) -> DatasetEntry:
+    """The entry of a data set in the catalogue."""
     if name not in CATALOGUE:
-        there = ", ".join(sorted(CATALOGUE))
-        raise DatasetNotFoundError(f"unknown dataset {name!r}; {meant(name, CATALOGUE)}available: {there}")
+        names = ", ".join(sorted(CATALOGUE))
+        raise DatasetNotFoundError(f"unknown dataset {name!r}; {meant(name, CATALOGUE)}available: {names}")
     return CATALOGUE[name]
 
 
-def summarise(name: str, *, data_root: Root = None) -> Summary:
-    """The line of one data set in a list; nothing is downloaded, and the graph itself is read once only."""
+def summarise(name: str, *, data_root: Root = None) -> DatasetSummary:
+    """Summarise one data set for a list; nothing is downloaded, and a cached summary is used without its graph."""
     entry = find_entry(name)
     if entry.generate is None:
         root = find_root(entry.files, data_roots(data_root))
@@ -145,13 +160,13 @@ def summarise(name: str, *, data_root: Root = None) -> Summary:
             paths = parsed_paths(entry.name, directed=False) if data_root is None else []
         facts = next((facts for path in paths if (facts := read_facts(path)) is not None), None)
         if facts is not None:
-            return Summary(**facts["summary"])
+            return DatasetSummary(**facts["summary"])
         if root is None:
             return absent(entry)
     return measure(entry, load(name, data_root=data_root))
 
 
-def _fixed_splits(entry: Entry, masks: Masks) -> tuple[Split, ...]:
+def _fixed_splits(entry: DatasetEntry, masks: Masks) -> tuple[Split, ...]:
     if not entry.fixed:
         return ()
     return tuple(

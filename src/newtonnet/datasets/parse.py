@@ -1,41 +1,76 @@
-"""Raw files to a cached graph, once."""
+"""Raw files to a graph, parsed once and cached as a compact npz file that loads in a fraction of a second."""
 
 import contextlib
+import hashlib
 import io
-from collections.abc import Sequence
+import json
+import re
+import zipfile
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from newtonnet.graphs import Graph, from_pyg
+from newtonnet.files import whole_file
+from newtonnet.graphs import Features, Graph, from_pyg
 
-from .cache import Masks, read_graph, scratch, write_graph
-from .entry import Entry
-from .raw_files import RawFile
-from .summary import measure
+from .entries import DatasetEntry
+from .raw_files import RawFile, cache_folder, scratch
+from .statistics import measure
 
-if TYPE_CHECKING:  # slow to import, and only needed where raw files are parsed
+if TYPE_CHECKING:  # slow to import, and used only to parse raw files
     from torch_geometric.data import Data
+
+FORMAT = 2
+"""Version of the cached files; raised when those of an older release must not be used."""
+
+Masks = NDArray[np.uint8]
+"""Fixed splits, shape ``(S, n)``: 1 train, 2 validation, 3 test, 0 neither."""
+
+
+def cache_path(name: str, files: Sequence[RawFile], *, directed: bool) -> Path:
+    """The file that holds this graph, made from exactly these raw files."""
+    parts = [str(FORMAT), str(directed), *(f"{file.path} {file.sha256}" for file in files)]
+    key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+    return cache_folder() / "graphs" / f"{_stem(name, directed=directed)}-{key}.npz"
+
+
+def parsed_paths(name: str, *, directed: bool) -> list[Path]:
+    """Every file that holds a graph of this name, from any raw files, the newest first."""
+    stem = _stem(name, directed=directed)
+    found = (cache_folder() / "graphs").glob(f"{stem}-*.npz")
+    # A pattern alone would also find chameleon-filtered for chameleon.
+    own = [path for path in found if re.fullmatch("[0-9a-f]{16}", path.stem.removeprefix(f"{stem}-"))]
+    return sorted(own, key=lambda path: path.stat().st_mtime, reverse=True)
+
+
+def _stem(name: str, *, directed: bool) -> str:
+    return f"{name}-as-stored" if directed else name
 
 
 def parse_into(
-    path: Path, entry: Entry, root: Path, files: Sequence[RawFile], *, directed: bool
+    path: Path, entry: DatasetEntry, root: Path, files: Sequence[RawFile], *, directed: bool
 ) -> tuple[Graph, Masks]:
-    """Parse raw files that have been checked, and cache the graph; what is returned is what was cached.
+    """Parse checked raw files and cache the graph.
 
     Args:
         path: where the graph is cached.
         entry: the data set.
         root: the folder that holds the raw files.
-        files: the raw files, which are kept as the graph's provenance; no other file is read.
+        files: the raw files, stored as the graph's provenance; no other file is read.
         directed: keep edges as they are stored.
+
+    Returns:
+        The graph and its fixed splits, read back from the cache.
     """
-    from .sources import read_source
+    from .sources import read_source  # imports torch_geometric
 
     splits = root / entry.splits if entry.splits in {file.path for file in files} else None
-    with scratch() as work, contextlib.redirect_stderr(io.StringIO()):  # the classes announce each step
+    with scratch() as work, contextlib.redirect_stderr(io.StringIO()):  # the dataset classes print each step
         try:
             data = read_source(
                 entry.kind,
@@ -52,14 +87,14 @@ def parse_into(
             ) from reason
     graph = _graph(entry, data, directed=directed)
     facts = {"summary": asdict(measure(entry, graph)), "files": [asdict(file) for file in files]}
-    write_graph(path, graph, _masks(data), facts)
-    stored = read_graph(path)
+    write_graph_file(path, graph, _masks(data), facts)
+    stored = read_graph_file(path)
     if stored is None:
         raise OSError(f"the cached graph {path} cannot be read back; is the disk full?")
     return stored
 
 
-def _graph(entry: Entry, data: "Data", *, directed: bool) -> Graph:
+def _graph(entry: DatasetEntry, data: "Data", *, directed: bool) -> Graph:
     if entry.row_normalised:
         from torch_geometric.transforms import NormalizeFeatures
 
@@ -81,3 +116,88 @@ def _masks(data: "Data") -> Masks:
     for number, key in ((1, "train_mask"), (2, "val_mask"), (3, "test_mask")):
         masks[data[key].reshape(data.num_nodes, -1).T.numpy().astype(bool)] = number
     return masks
+
+
+# The cached file
+
+
+def write_graph_file(path: Path, graph: Graph, masks: Masks, facts: Mapping[str, Any]) -> None:
+    """Write a graph, its fixed splits and a few facts; the file appears whole or not at all.
+
+    Values that are all 1 are not stored; indices, and dense features that are small whole numbers, take as few bytes
+    as they need.
+    """
+    arrays = {
+        **_pack("adjacency", graph.adjacency),
+        **_pack("features", graph.features),
+        "labels": _narrow(graph.labels),
+        "masks": masks,
+        "facts": np.frombuffer(json.dumps(dict(facts)).encode(), dtype=np.uint8),
+        "names": np.frombuffer(json.dumps([graph.name, graph.class_names]).encode(), dtype=np.uint8),
+        "directed": np.array(graph.directed),
+        "format": np.array(FORMAT),
+    }
+    with whole_file(path) as draft, draft.open("wb") as stream:
+        np.savez(stream, allow_pickle=False, **arrays)
+
+
+def read_graph_file(path: Path) -> tuple[Graph, Masks] | None:
+    """Read a graph and its fixed splits; None if there is no such file or it is damaged."""
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
+            if stored["format"] != FORMAT:
+                return None
+            arrays = {key: stored[key] for key in stored.files}
+        name, class_names = json.loads(arrays["names"].tobytes())
+        graph = Graph(
+            features=_unpack("features", arrays),
+            adjacency=_unpack("adjacency", arrays),
+            labels=arrays["labels"].astype(np.int64),
+            class_names=tuple(class_names),
+            name=name,
+            directed=bool(arrays["directed"]),
+        )
+        return graph, arrays["masks"]
+    except (FileNotFoundError, zipfile.BadZipFile, KeyError, EOFError, ValueError, TypeError):
+        return None
+
+
+def read_facts(path: Path) -> dict[str, Any] | None:
+    """Read only the facts of a graph file."""
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
+            facts: dict[str, Any] = json.loads(stored["facts"].tobytes())
+            return facts if stored["format"] == FORMAT else None
+    except (FileNotFoundError, zipfile.BadZipFile, KeyError, EOFError, ValueError):
+        return None
+
+
+def _pack(key: str, matrix: Features) -> dict[str, NDArray[np.generic]]:
+    if isinstance(matrix, np.ndarray):
+        with np.errstate(invalid="ignore"):
+            bytes_ = matrix.astype(np.uint8)
+        return {key: bytes_ if np.array_equal(bytes_, matrix) else matrix}
+    packed: dict[str, NDArray[np.generic]] = {
+        f"{key}_rows": _narrow(np.diff(matrix.indptr)),
+        f"{key}_columns": _narrow(matrix.indices),
+        f"{key}_shape": np.array(matrix.shape),
+    }
+    if not bool((matrix.data == 1).all()):
+        packed[f"{key}_values"] = matrix.data
+    return packed
+
+
+def _unpack(key: str, arrays: Mapping[str, NDArray[Any]]) -> Features:
+    if key in arrays:
+        return arrays[key].astype(np.float32, copy=False)
+    columns = arrays[f"{key}_columns"].astype(np.int32)
+    pointers = np.zeros(len(arrays[f"{key}_rows"]) + 1, dtype=np.int32)
+    np.cumsum(arrays[f"{key}_rows"], out=pointers[1:])
+    values = arrays.get(f"{key}_values", np.ones(len(columns), dtype=np.float32))
+    return sp.csr_array((values, columns, pointers), shape=tuple(arrays[f"{key}_shape"].tolist()))
+
+
+def _narrow(numbers: NDArray[np.integer]) -> NDArray[np.integer]:
+    """The same whole numbers in the smallest type that holds them."""
+    low, high = int(numbers.min(initial=0)), int(numbers.max(initial=0))
+    return numbers.astype(np.promote_types(np.min_scalar_type(low), np.min_scalar_type(high)))

@@ -1,26 +1,41 @@
-"""Raw files: where they are looked for, and whether their bytes are the known ones."""
+"""Raw files of data sets: where they are, how missing ones are downloaded, and whether their checksums are known."""
 
 import hashlib
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+import socket
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files as resources
 from pathlib import Path
 from typing import Literal
 
-from .entry import Entry
+from filelock import FileLock
+
+from newtonnet.files import write_whole
+
+from .entries import DatasetEntry
+
+PATIENCE = 30.0
+"""Seconds without an answer from a server after which a download has failed."""
 
 Status = Literal["original", "remade", "unverified", "changed"]
-"""``unverified``: no sum is known; ``changed``: that, and its bytes are not those of the first load."""
+"""``unverified``: no checksum is known; ``changed``: the same, and the bytes are not those of the first load."""
 
 
 class DatasetNotFoundError(ValueError):
-    """A data set that is not in the catalogue, or whose files are not there."""
+    """A data set that is not in the catalogue, or whose files are missing."""
 
 
 class ChecksumError(ValueError):
     """A raw file whose bytes are not the known ones."""
+
+
+class ChangedFileWarning(UserWarning):
+    """A raw file whose bytes are not those of its first load."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +43,10 @@ class RawFile:
     """One raw file as it was found.
 
     Attributes:
-        path: below the data root.
-        sha256: of its bytes.
-        status: what is known of that sum.
-        first_sha256: the sum at the first load, of a file that changed since.
+        path: path below the data root.
+        sha256: checksum of its bytes.
+        status: what is known about that checksum.
+        first_sha256: checksum at the first load, for a file that has changed since.
     """
 
     path: str
@@ -40,8 +55,11 @@ class RawFile:
     first_sha256: str | None = None
 
 
+# Folders
+
+
 def cache_folder() -> Path:
-    """Where everything that this package writes by itself goes.
+    """The folder for everything that this package writes on its own.
 
     ``$NEWTONNET_CACHE``, else ``$XDG_CACHE_HOME/newtonnet``, else ``~/.cache/newtonnet``.
     """
@@ -53,21 +71,18 @@ def cache_folder() -> Path:
 
 
 def download_root() -> Path:
-    """Where downloaded raw files are kept."""
+    """The folder of downloaded raw files."""
     return cache_folder() / "raw"
 
 
 def data_roots(data_root: str | os.PathLike[str] | None = None) -> list[Path]:
-    """Folders that may hold raw files: the given one or ``$NEWTONNET_DATA``, then the downloads.
-
-    The given folder is only ever read.
-    """
+    """Folders that may hold raw files: the given one or ``$NEWTONNET_DATA``, which is only read, then the downloads."""
     named = os.environ.get("NEWTONNET_DATA") if data_root is None else data_root
     if not named:
         return [download_root()]
     given, what = Path(named).expanduser(), "NEWTONNET_DATA" if data_root is None else "the data root"
     if not given.is_dir():
-        raise DatasetNotFoundError(f"{what} {str(given)!r} is not a folder; name one that holds raw files")
+        raise DatasetNotFoundError(f"{what} {str(given)!r} is not a folder; expected one with raw files")
     return [given, download_root()]
 
 
@@ -76,22 +91,44 @@ def find_root(paths: Sequence[str], roots: Sequence[Path]) -> Path | None:
     return next((root for root in roots if all((root / path).is_file() for path in paths)), None)
 
 
-def present_files(entry: Entry, root: Path) -> tuple[str, ...]:
-    """The raw files that are used: those that must be there, and the fixed splits if they are."""
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a file that is about to be written; another process waits here."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as reason:
+        raise OSError(f"cannot write to the cache folder {path.parent} ({reason}); set NEWTONNET_CACHE") from reason
+    with FileLock(path.with_suffix(".lock")):
+        yield
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A temporary folder in the cache."""
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache_folder(), prefix="work-") as folder:
+        yield Path(folder)
+
+
+# Checksums
+
+
+def present_files(entry: DatasetEntry, root: Path) -> tuple[str, ...]:
+    """The raw files that are used: the required ones, and the fixed splits if they exist."""
     return (*entry.files, *([entry.splits] if entry.splits and (root / entry.splits).is_file() else []))
 
 
 def inspect(root: Path, paths: Sequence[str]) -> tuple[RawFile, ...]:
-    """Hash raw files and judge them; a file whose original sum is known and that differs from it is refused.
+    """Compute the checksums of raw files; raise an error for one that differs from a known original.
 
     Args:
         root: the folder that the paths start from.
         paths: files that exist.
     """
-    return tuple(_judge(root / path, path) for path in paths)
+    return tuple(_inspect(root / path, path) for path in paths)
 
 
-def _judge(location: Path, path: str) -> RawFile:
+def _inspect(location: Path, path: str) -> RawFile:
     with location.open("rb") as stream:
         found = hashlib.file_digest(stream, "sha256").hexdigest()
     known = known_sums()
@@ -100,8 +137,8 @@ def _judge(location: Path, path: str) -> RawFile:
     originals = [sha256 for (name, sha256), status in known.items() if name == path and status == "original"]
     if originals:
         raise ChecksumError(
-            f"wrong checksum of {location}: expected sha256 {' or '.join(originals)}, got {found}; "
-            "the file is damaged or another one, fetch it again"
+            f"wrong checksum of {location}: expected sha256 {' or '.join(originals)}, got {found}; the file is damaged "
+            "or a different one: download it again"
         )
     return RawFile(path, found, "unverified")
 
@@ -118,3 +155,113 @@ def known_sums() -> dict[tuple[str, str], Status]:
             sha256, path = line.split(maxsplit=1)
             known[path, sha256] = status
     return known
+
+
+# Checksums at the first load, for files without a known one
+
+
+def first_loads_path() -> Path:
+    """The record in the format of sha256sum; delete a line to accept a changed file."""
+    return cache_folder() / "first-loads.txt"
+
+
+def compare_with_first_load(files: Sequence[RawFile]) -> tuple[RawFile, ...]:
+    """The same files; an unverified one with other bytes than at its first load is ``changed``."""
+    first = _recorded()
+    return tuple(
+        replace(file, status="changed", first_sha256=first[file.path])
+        if file.status == "unverified" and first.get(file.path, file.sha256) != file.sha256
+        else file
+        for file in files
+    )
+
+
+def record_first_load(files: Sequence[RawFile]) -> None:
+    """Record the unverified files that have no record yet."""
+    sums = {file.path: file.sha256 for file in files if file.status == "unverified"}
+    if sums.keys() <= _recorded().keys():
+        return
+    with locked(first_loads_path()):
+        sums |= _recorded()
+        write_whole(first_loads_path(), "".join(f"{sha256}  {path}\n" for path, sha256 in sorted(sums.items())))
+
+
+def warn_of_changes(files: Sequence[RawFile]) -> None:
+    """One warning for each file that changed."""
+    for file in files:
+        if file.status == "changed":
+            warnings.warn(
+                f"{file.path} changed since its first load: its sha256 was {file.first_sha256} and is {file.sha256}; "
+                f"if this is intended, delete its line in {first_loads_path()}",
+                ChangedFileWarning,
+                stacklevel=4,  # the caller of load
+            )
+
+
+def _recorded() -> dict[str, str]:
+    """Checksums by path; other lines are skipped."""
+    try:
+        lines = first_loads_path().read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return {}
+    pairs = (line.split(maxsplit=1) for line in lines)
+    return {pair[1]: pair[0] for pair in pairs if len(pair) == 2}
+
+
+# Downloads
+
+
+def download(entry: DatasetEntry, *, wanted: Path) -> Path:
+    """Download the raw files with the dataset class, check them, and keep them only if they are complete.
+
+    Args:
+        entry: the data set.
+        wanted: the folder where a message asks the user to put them.
+
+    Returns:
+        The folder that holds them now.
+    """
+    from .sources import read_source  # imports torch_geometric
+
+    place = download_root()
+    with scratch() as work:
+
+        def keep() -> None:
+            inspect(work, present_files(entry, work))
+            for path in present_files(entry, work):
+                (place / path).parent.mkdir(parents=True, exist_ok=True)
+                (work / path).replace(place / path)
+            raise _KeptError
+
+        try:
+            with _socket_timeout(PATIENCE):
+                read_source(entry.kind, entry.options, root=work / entry.root, processed=work / "processed", check=keep)
+        except _KeptError:
+            return place
+        except ChecksumError:
+            raise
+        except Exception as reason:  # anything that the network or the dataset class may raise
+            raise DatasetNotFoundError(_missing(entry, reason, wanted)) from reason
+    raise AssertionError("a dataset class that does not process its files")
+
+
+class _KeptError(Exception):
+    """The raw files are in place; parsing starts again from there."""
+
+
+def _missing(entry: DatasetEntry, reason: Exception, wanted: Path) -> str:
+    lacking = [wanted / path for path in entry.files if not (wanted / path).is_file()]
+    folders = dict.fromkeys(path.parent for path in lacking)
+    where = " and ".join(f"{', '.join(p.name for p in lacking if p.parent == f)} into {f}" for f in folders)
+    because = " ".join(str(reason).split()) or type(reason).__name__
+    return f"data set {entry.name!r} is not here: put {where} (from {entry.source}; the download failed: {because})"
+
+
+@contextmanager
+def _socket_timeout(seconds: float) -> Iterator[None]:
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(seconds)
+    try:
+        yield
+    finally:
+        socket.setdefaulttimeout(before)

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from newtonnet.graphs import Graph, check_trainable
 
 PAPER_SEED = 33780
-"""The released code's seed: the first ten permutations of it are this project's reported splits."""
+"""Seed of the released code: its first ten permutations are the splits of reported results."""
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Node numbers for training, validation and test; disjoint, training and validation not empty."""
+    """Node indices for training, validation and test; disjoint, training and validation not empty."""
 
     train: NDArray[np.int64]
     validation: NDArray[np.int64]
@@ -51,13 +51,13 @@ class Split:
 
 
 def describe_split(split: Split) -> dict[str, str | int]:
-    """What a record says about a split: where it comes from, its checksum, and how many nodes each part has."""
+    """The description of a split in records: its origin, checksum and sizes."""
     sizes = {part: len(getattr(split, part)) for part in ("train", "validation", "test")}
     return {"protocol": split.protocol, "index": split.index, "checksum": split.checksum, **sizes}
 
 
 def check_split(graph: Graph, split: Split) -> None:
-    """Refuse a split that names nodes the graph does not have or whose class is unknown."""
+    """Raise an error if a split names nodes that do not exist, or whose class is unknown."""
     named = np.concatenate([split.train, split.validation, split.test])
     outside = named[(named < 0) | (named >= graph.nodes)]
     if len(outside):
@@ -86,14 +86,18 @@ def make_splits(graph: Graph, protocol: str = "random", *, count: int = 10, seed
 
     Args:
         graph: the graph; only labelled nodes are split.
-        protocol: one of the above; results of two protocols must never stand in one column.
-        count: how many splits.
-        seed: of the permutations.
+        protocol: one of the above; results of two protocols are not comparable.
+        count: number of splits.
+        seed: seed of the permutations.
+
+    Returns:
+        The splits.
 
     >>> from newtonnet.graphs import from_edges
     >>> graph = from_edges([[], []], np.eye(10), labels=[0, 1] * 5)
-    >>> [len(part) for part in (lambda s: (s.train, s.validation, s.test))(make_splits(graph, count=1)[0])]
-    [6, 2, 2]
+    >>> split = make_splits(graph, count=1)[0]
+    >>> len(split.train), len(split.validation), len(split.test)
+    (6, 2, 2)
     """
     if protocol not in PROTOCOLS:
         raise ValueError(

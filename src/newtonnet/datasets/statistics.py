@@ -1,5 +1,6 @@
-"""What a person wants to know about a graph before training on it."""
+"""Statistics of a graph, its line in a list of data sets, and a page that compares them with the published ones."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +9,12 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from newtonnet.graphs import Graph, Homophily, homophily, isolated_nodes
+
+from .entries import DatasetEntry, Published
+from .raw_files import RawFile
+
+FIELDS = ("nodes", "edges", "features", "classes", "homophily")
+"""Statistics that are compared with the published ones."""
 
 
 @dataclass(frozen=True)
@@ -18,12 +25,12 @@ class Statistics:
         class_counts: labelled nodes of each class.
         homophily: all four measures, over edges with two labelled ends.
         uniform_pivot: 1/C, the homophily that the paper compares with.
-        adjusted_pivot: the homophily that chance gives with these classes, ``homophily.chance``.
+        adjusted_pivot: homophily expected by chance given the degrees of the classes, ``homophily.chance``.
         components: connected components; ``largest`` is the number of nodes of the largest.
-        isolated: nodes without any edge.
+        isolated: number of nodes without any edge.
         degrees: how many nodes have a degree from ``low`` to ``high``, as ``(low, high, count)``.
-        density: share of features that are not zero.
-        featureless: nodes without any non-zero feature.
+        density: share of non-zero features.
+        featureless: number of nodes without any non-zero feature.
     """
 
     nodes: int
@@ -47,7 +54,7 @@ class Statistics:
 
 
 def describe(graph: Graph) -> Statistics:
-    """All statistics of a graph; a directed one is counted by its arrows, degrees by those that leave.
+    """Compute all statistics of a graph; in a directed one every direction counts, and degrees are out-degrees.
 
     >>> from newtonnet.graphs import from_edges
     >>> describe(from_edges([[0, 1], [1, 2]], np.eye(4), labels=[0, 0, 1, 1])).components
@@ -90,3 +97,108 @@ def _histogram(degree: NDArray[np.integer]) -> tuple[tuple[int, int, int], ...]:
     return tuple(
         (2 ** (b - 1) if b else 0, 2**b - 1 if b else 0, int(count)) for b, count in enumerate(counts.tolist())
     )
+
+
+@dataclass(frozen=True)
+class DatasetSummary:
+    """The line of one data set in a list; numbers are None where it is not available."""
+
+    name: str
+    available: bool
+    nodes: int | None
+    edges: int | None
+    features: int | None
+    classes: int | None
+    homophily: float | None
+    metric: str
+
+
+def absent(entry: DatasetEntry) -> DatasetSummary:
+    """The summary of a data set whose files are missing or cannot be read."""
+    return DatasetSummary(entry.name, False, None, None, None, None, None, entry.metric)
+
+
+def measure(entry: DatasetEntry, graph: Graph) -> DatasetSummary:
+    """The summary of a loaded graph."""
+    return DatasetSummary(
+        name=entry.name,
+        available=True,
+        nodes=graph.nodes,
+        edges=graph.edges,
+        features=int(graph.features.shape[1]),
+        classes=graph.classes,
+        homophily=round(homophily(graph).edge, 4),
+        metric=entry.metric,
+    )
+
+
+def compare(summary: DatasetSummary, published: Published) -> tuple[str, ...]:
+    """The statistics that differ; homophily is compared to two digits, as it is printed.
+
+    >>> compare(DatasetSummary("x", True, 3, 2, 1, 2, 0.504, "accuracy"), Published(3, 4, 1, 2, 0.5, "a paper"))
+    ('edges',)
+    """
+    return tuple(
+        field
+        for field in FIELDS
+        if getattr(published, field) is not None
+        and _as_printed(getattr(summary, field)) != _as_printed(getattr(published, field))
+    )
+
+
+def comparison_page(rows: Sequence[tuple[DatasetEntry, DatasetSummary, Sequence[RawFile]]]) -> str:
+    """A page in Markdown with a row for every data set that is there, and a line for every difference."""
+    lines = [
+        "# Data sets: measured against published",
+        "",
+        "Written by `newtonnet datasets --table docs/datasets.md`; do not edit. The measured graphs are those that",
+        "`newtonnet.load` returns: undirected, every edge once, no self-loops. Homophily is the share of edges that",
+        "join equal labels, among edges with two labelled ends. Published numbers that differ follow in brackets; the",
+        "reasons are given below.",
+        "",
+        "| data set | nodes | edges | features | classes | homophily | metric | files | published by |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | --- | --- | --- |",
+    ]
+    here = [row for row in rows if row[1].available]
+    lines += [_row(*row) for row in here]
+    lines += ["", "## Why they differ", ""]
+    lines += [_explanation(entry, summary) for entry, summary, _ in here if _differs(entry, summary)]
+    lines += ["", "## Warnings", ""]
+    lines += [f"- **{entry.name}**: {warning}." for entry, _, _ in rows for warning in entry.warnings]
+    lines += [
+        "",
+        "## Where they come from",
+        "",
+        "| data set | what it is | source | licence |",
+        "| --- | --- | --- | --- |",
+    ]
+    lines += [f"| {e.name} | {e.about} | {e.source} | {e.licence} |" for e, _, _ in rows]
+    absent = [entry.name for entry, summary, _ in rows if not summary.available]
+    if absent:
+        lines += ["", f"Not measured, because their files were not there: {', '.join(absent)}."]
+    return "\n".join(lines) + "\n"
+
+
+def _row(entry: DatasetEntry, summary: DatasetSummary, files: Sequence[RawFile]) -> str:
+    differing = _differs(entry, summary)
+    cells = [entry.name]
+    for field in FIELDS:
+        measured = _as_printed(getattr(summary, field))
+        cells.append(
+            f"*{measured}* ({_as_printed(getattr(entry.published, field))})" if field in differing else measured
+        )
+    status = ", ".join(sorted({file.status for file in files})) or "generated"
+    return f"| {' | '.join([*cells, summary.metric, status, entry.published.citation if entry.published else '–'])} |"
+
+
+def _differs(entry: DatasetEntry, summary: DatasetSummary) -> tuple[str, ...]:
+    return compare(summary, entry.published) if entry.published else ()
+
+
+def _explanation(entry: DatasetEntry, summary: DatasetSummary) -> str:
+    reason = entry.differences or "NOT EXPLAINED"
+    return f"- **{entry.name}** ({', '.join(_differs(entry, summary))}): {reason}."
+
+
+def _as_printed(value: float) -> str:
+    return f"{value:.2f}" if isinstance(value, float) else str(value)

@@ -1,19 +1,35 @@
-"""Anyone's own graph: CSV, Parquet, pandas and Arrow tables to a graph, with every mistake named."""
+"""Anyone's own graph: CSV, Parquet, pandas and Arrow tables to a graph, with a clear message for every mistake.
 
-from .encoding import Encoding
-from .listing import listed
-from .node_table import NodeTable, read_nodes
-from .options import DEFAULTS, Columns, TableOptions
-from .tables import (
-    EdgeRows,
-    Reading,
-    column_names,
-    edge_pieces,
-    find_columns,
-    load_tables,
-    read_tables,
-    reading_of,
-)
+What reads tables is imported when it is first used, since pyarrow and torch are slow to load.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from newtonnet.meaning import listed
+
+from .options import DEFAULTS, Columns, TableOptions, TableSource
+
+if TYPE_CHECKING:
+    from .encoding import Encoding
+    from .nodes import NodeTable, read_nodes
+    from .tables import (
+        EdgeRows,
+        Reading,
+        column_names,
+        edge_pieces,
+        find_columns,
+        load_tables,
+        read_tables,
+        reading_of,
+    )
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(".tables", __name__), name)
+
 
 __all__ = [
     "DEFAULTS",
@@ -23,6 +39,7 @@ __all__ = [
     "NodeTable",
     "Reading",
     "TableOptions",
+    "TableSource",
     "column_names",
     "edge_pieces",
     "find_columns",

@@ -1,8 +1,8 @@
-"""Columns of a table as numbers: learned from one table, kept as plain data, applied to that table or another."""
+"""Columns of a table as features: learned from one table, stored as plain data, applied to that table or another."""
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -12,14 +12,35 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .column_values import Where, as_text, first_of, holds_lists, holds_numbers, row_number, to_numbers
-from .listing import listed
-from .text_numbers import why_text
+from newtonnet.meaning import counted, listed
+
+from .values import (
+    Where,
+    as_text,
+    first_true,
+    holds_lists,
+    holds_numbers,
+    is_missing,
+    row_number,
+    to_numbers,
+    why_text,
+)
 
 MOST_CATEGORIES = 1000
 """A text column with more different values than this is a name or a sentence, not a category."""
+NAMELIKE = 0.8
+"""Share of different values from which on a text column looks like a name."""
+FEW = 20
+"""Rows below which the values of any text column may all differ."""
 
 Kind = Literal["binary", "number", "category", "vector"]
+KINDS: dict[Kind, str] = {
+    "number": "numbers",
+    "binary": "0/1",
+    "category": "categories",
+    "vector": "lists of numbers",
+}
+"""What a message calls each kind."""
 
 
 @dataclass(frozen=True)
@@ -27,16 +48,16 @@ class Column:
     """How one column becomes features.
 
     Attributes:
-        name: of the column.
-        kind: ``binary`` (values 0 and 1, kept), ``number`` (standardised), ``category`` (one-hot, a value not seen
-            before is all zeros) or ``vector`` (a list of numbers, kept). Missing numbers become 0, which is the mean
-            of what is standardised.
-        mean: what is taken from a number before it is divided by ``scale``.
+        name: name of the column.
+        kind: ``binary`` (values 0 and 1, kept), ``number`` (standardised), ``category`` (one-hot; an unseen value is
+            all zeros) or ``vector`` (a list of numbers, kept). Missing numbers become 0, which is the mean of a
+            standardised column.
+        mean: subtracted from a number before it is divided by ``scale``.
         scale: standard deviation of the known values.
-        categories: texts of a category, sorted.
+        categories: sorted texts of a category.
         width: length of a vector.
-        missing: whether there is one more feature that says that the value is missing.
-        moments: whether the numbers were dates or times; None where that was not written down.
+        missing: whether one more feature marks missing values.
+        moments: whether the numbers were dates or times; None in files that do not record it.
     """
 
     name: str
@@ -51,35 +72,38 @@ class Column:
 
 @dataclass(frozen=True)
 class Encoding:
-    """All columns of a table, in order; an empty one gives every node a feature of its own."""
+    """All columns of a table, in order; an empty encoding gives every node a feature of its own."""
 
     columns: tuple[Column, ...]
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """One name for each feature."""
+        """The name of each feature."""
         return tuple(name for column in self.columns for name in _names(column))
 
     def to_json(self) -> str:
-        """Plain text that :meth:`from_json` reads."""
+        """The encoding as JSON text, for :meth:`from_json`."""
         return json.dumps([asdict(column) for column in self.columns])
 
     @staticmethod
     def from_json(text: str) -> "Encoding":
-        """The encoding that :meth:`to_json` wrote."""
+        """Read an encoding that :meth:`to_json` wrote."""
         return Encoding(tuple(Column(**{**row, "categories": tuple(row["categories"])}) for row in json.loads(text)))
 
 
 def learn_encoding(
     table: pa.Table, *, standardise: bool = True, categorical: Sequence[str] = (), where: Where = row_number
 ) -> Encoding:
-    """Decide for every column how it becomes features; columns without any value, or with one only, are left out.
+    """Decide for every column how it becomes features; columns with no value or a single one are left out.
 
     Args:
         table: the feature columns.
-        standardise: subtract the mean of numbers and divide by their deviation; kept as they are otherwise.
-        categorical: columns of numbers to be taken as categories.
-        where: what a message calls a row.
+        standardise: subtract the mean of numbers and divide by their standard deviation; else keep them.
+        categorical: columns of numbers to read as categories.
+        where: gives the name of a row in messages.
+
+    Returns:
+        How each column becomes features.
     """
     learned = (
         _learn(name, table[name], where, standardise=standardise, categorical=name in categorical)
@@ -88,14 +112,24 @@ def learn_encoding(
     return Encoding(tuple(column for column in learned if column is not None))
 
 
-def encode(table: pa.Table, encoding: Encoding, *, where: Where = row_number) -> NDArray[np.float32] | sp.csr_array:
-    """Features of every row, shape ``(n, F)``, CSR as soon as any column is a category."""
+def encode(
+    table: pa.Table, encoding: Encoding, *, name: str = "the table", where: Where = row_number
+) -> NDArray[np.float32] | sp.csr_array:
+    """Features of every row, shape ``(n, F)``; CSR if any column is a category, else dense.
+
+    Args:
+        table: the feature columns; others are not used.
+        encoding: how each column becomes features.
+        name: name of the table in messages.
+        where: gives the name of a row in messages.
+    """
     if not encoding.columns:
         return sp.csr_array(sp.eye_array(table.num_rows, format="csr", dtype=np.float32))
     there = set(table.column_names)
     lacking = [column.name for column in encoding.columns if column.name not in there]
     if lacking:
-        raise ValueError(f"the nodes have no column {lacking[0]!r}; found: {listed(table.column_names)}")
+        found = listed(table.column_names) or "no feature column"
+        raise ValueError(f"{name} has no column {lacking[0]!r}, but the model was fitted with it; found: {found}")
     blocks = [_encode(table[column.name], column, where) for column in encoding.columns]
     if all(isinstance(block, np.ndarray) for block in blocks):
         return np.concatenate(blocks, axis=1)
@@ -118,7 +152,7 @@ def _learn(name: str, values: pa.ChunkedArray, where: Where, *, standardise: boo
             raise ValueError(f"column {name!r} holds {values.type}; lists must be of numbers")
         widths = pc.unique(pc.list_value_length(values))
         if len(widths) != 1 or not widths[0].as_py():
-            raise ValueError(f"column {name!r} holds lists of different lengths or missing ones; all must be alike")
+            raise ValueError(f"column {name!r} holds lists of different lengths, or missing ones; all need one length")
         return Column(name, "vector", width=widths[0].as_py())
     if categorical or not holds_numbers(values.type):
         return _learn_category(name, as_text(values, name))
@@ -144,14 +178,10 @@ def _learn_category(name: str, text: pa.ChunkedArray) -> Column | None:
     categories = sorted(value for value in pc.unique(text).to_pylist() if value is not None)
     if len(categories) > MOST_CATEGORIES:
         reason = why_text(text)
+        advice = f"leave it out (--ignore {shlex.quote(name)}, or ignore=[{name!r}] in Python)"
         raise ValueError(
             f"column {name!r} has {len(categories)} different texts, too many for a category (at most "
-            f"{MOST_CATEGORIES}); "
-            + (
-                f"leave it out (--ignore {shlex.quote(name)}, or ignore=[{name!r}] in Python)"
-                if reason is None
-                else f"it is text {reason}"
-            )
+            f"{MOST_CATEGORIES}); {advice if reason is None else f'it is text {reason}'}"
         )
     lacks = text.null_count > 0
     if len(categories) + lacks < 2:
@@ -172,13 +202,13 @@ def _encode(values: pa.ChunkedArray, column: Column, where: Where) -> Any:
 
 
 def _check_moments(values: pa.ChunkedArray, column: Column) -> None:
-    """Refuse numbers for dates and dates for numbers: days since 1970 are no ages."""
+    """Raise an error for numbers in place of dates, and dates in place of numbers."""
     now = pa.types.is_temporal(values.type)
     if column.moments is None or column.moments == now or values.null_count == len(values):
         return
     then, found = ("dates or times", str(values.type)) if column.moments else ("numbers", "dates or times")
     advice = "; write dates as 2020-01-31" if column.moments else ""
-    raise ValueError(f"column {column.name!r} held {then} when the model was fitted, now it holds {found}{advice}")
+    raise ValueError(f"column {column.name!r} held {then} during fitting, but holds {found} now{advice}")
 
 
 def _encode_vector(values: pa.ChunkedArray, column: Column, where: Where) -> NDArray[np.float32]:
@@ -187,11 +217,13 @@ def _encode_vector(values: pa.ChunkedArray, column: Column, where: Where) -> NDA
     lengths = pc.fill_null(pc.list_value_length(values), -1).to_numpy()
     if (lengths != column.width).any():
         raise ValueError(
-            f"{where(first_of(lengths != column.width))} must hold {column.width} numbers in {column.name!r}"
+            f"{where(first_true(lengths != column.width))} must hold {column.width} numbers in {column.name!r}"
         )
     flat = to_numbers(pc.list_flatten(values), column.name, lambda index: where(index // column.width))
     if np.isnan(flat).any():
-        raise ValueError(f"{where(first_of(np.isnan(flat)) // column.width)} lacks a number in column {column.name!r}")
+        raise ValueError(
+            f"{where(first_true(np.isnan(flat)) // column.width)} lacks a number in column {column.name!r}"
+        )
     return flat.reshape(len(values), column.width).astype(np.float32)
 
 
@@ -202,7 +234,89 @@ def _encode_category(text: pa.ChunkedArray, column: Column) -> sp.csr_array:
     width = len(column.categories) + column.missing
     if column.missing:
         numbers[gaps] = width - 1
-    # A value that was not there when the encoding was learned has no feature: its row is empty.
+    # An unseen value has no feature: its row is empty.
     known = numbers >= 0
     pointers = np.concatenate([[0], np.cumsum(known)]).astype(np.int32)
     return sp.csr_array((np.ones(int(known.sum()), np.float32), numbers[known], pointers), (len(numbers), width))
+
+
+# Messages
+
+
+def read_as(table: pa.Table, encoding: Encoding, left_out: Mapping[str, str]) -> str:
+    """One line on how columns were read: those of each kind, with their categories and the share of missing values.
+
+    Args:
+        table: the columns that were read.
+        encoding: how they became features.
+        left_out: columns that gave no feature, and why.
+    """
+    parts = [
+        f"{words}: {listed([_in_words(table, column) for column in encoding.columns if column.kind == kind])}"
+        for kind, words in KINDS.items()
+        if any(column.kind == kind for column in encoding.columns)
+    ]
+    if not parts:
+        parts = ["no features: every node gets one of its own"]
+    if left_out:
+        parts.append(f"left out: {listed([f'{name.strip() or repr(name)} ({why})' for name, why in left_out.items()])}")
+    return "; ".join(parts)
+
+
+def _in_words(table: pa.Table, column: Column) -> str:
+    details = []
+    if column.kind == "category":
+        details.append(f"{len(column.categories):,}")
+    elif column.kind == "vector":
+        details.append(f"{column.width:,}")
+    if column.missing:
+        share = pc.mean(is_missing(table[column.name]).cast(pa.float64())).as_py()
+        details.append(f"{max(100 * share, 1):.0f}% missing")
+    return f"{column.name} ({', '.join(details)})" if details else column.name
+
+
+def column_warnings(table: pa.Table, encoding: Encoding, categorical: Sequence[str] = ()) -> list[str]:
+    """A sentence for every text column that is probably not a category: nearly numbers, or a name.
+
+    Args:
+        table: the columns that were read.
+        encoding: how they became features.
+        categorical: columns that the user asked to be categories; they get no warning.
+    """
+    found = []
+    for column in encoding.columns:
+        if column.kind != "category" or column.name in categorical:
+            continue
+        text = as_text(table[column.name], column.name)
+        reason = why_text(text)
+        known = len(text) - text.null_count
+        if reason is None and known >= FEW and len(column.categories) >= NAMELIKE * known:
+            ignore = f"--ignore {shlex.quote(column.name)}"
+            reason = f"for {known:,} values and looks like a name: leave it out with {ignore}"
+        if reason is not None:
+            found.append(f"Column {column.name!r} was read as {len(column.categories):,} categories {reason}.")
+    return found
+
+
+def unseen_values(table: pa.Table, encoding: Encoding) -> list[str]:
+    """What another table has that the encoding was not learned from: categories, missing values and columns."""
+    found = []
+    for column in encoding.columns:
+        values = table[column.name]
+        if column.kind == "category":
+            there = pc.unique(as_text(values, column.name).drop_null()).to_pylist()
+            if new := len(set(there) - set(column.categories)):
+                found.append(f"{column.name}: {counted(new, 'unseen value')}; encoded as no category")
+            continue
+        if column.kind == "binary":
+            numbers = to_numbers(values, column.name, row_number)
+            if others := int((~np.isin(numbers[~np.isnan(numbers)], (0.0, 1.0))).sum()):
+                found.append(f"{column.name}: {counted(others, 'value')} other than 0 and 1")
+        if column.kind in ("number", "binary") and not column.missing and (gaps := pc.sum(is_missing(values)).as_py()):
+            filled = "0" if column.kind == "binary" else f"{column.mean:g}"
+            found.append(
+                f"{column.name}: {counted(gaps, 'missing value')}, none seen during fitting; filled with {filled}"
+            )
+    kept = {column.name for column in encoding.columns}
+    unused = [name for name in table.column_names if name not in kept]
+    return found + ([f"not used by the model: {listed(unused)}"] if unused else [])

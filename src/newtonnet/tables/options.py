@@ -1,6 +1,15 @@
 """How two tables are read: what the caller chooses, and the columns that were found."""
 
 from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Union
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+TableSource = Union[str, PathLike[str], "pa.Table", "pd.DataFrame"]
+"""A path to a CSV or Parquet file, an Arrow table or a pandas frame."""
 
 
 @dataclass(frozen=True)

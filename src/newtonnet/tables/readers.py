@@ -1,8 +1,11 @@
-"""Tables from CSV and Parquet files, with a name for every row that a message may have to point at."""
+"""Rows of CSV and Parquet files, pandas frames and Arrow tables, whole or in pieces; every message names the row."""
 
+import codecs
+import csv
+import io
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -11,13 +14,27 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv as pacsv
 import pyarrow.parquet as paparquet
 
-from newtonnet.meaning import meant
+from newtonnet.meaning import listed, meant
 
-from .csv_rows import one_line, read_rows, without_rows
-from .csv_text import line_of_row, read_head
-from .listing import listed
+from .values import MISSING
+
+BLOCK = 1 << 20
+"""Bytes of a file that are read at once; a row must fit in one block."""
+LARGEST_BLOCK = 1 << 30
+"""Block for the longest rows."""
+
+_START = 1 << 16
+_CONTROLS = {*range(1, 32)} - set(b"\t\n\v\f\r\x1b")
+_BYTE_ORDER_MARKS = (  # the longer ones first: that of utf-32 starts with that of utf-16
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 
 
 @dataclass(frozen=True)
@@ -26,8 +43,8 @@ class NamedTable:
 
     Attributes:
         table: the rows.
-        name: of the table in messages.
-        line: the line of the file where a row starts, None where it cannot be told; for CSV files only.
+        name: name of the table in messages.
+        line: gives the line of a CSV file where a row starts, or None if it cannot be found; None for other tables.
         first: number of rows before these.
     """
 
@@ -37,13 +54,13 @@ class NamedTable:
     first: int = 0
 
     def row(self, index: int) -> str:
-        """Where row ``index`` of these stands: its line in a CSV file, else its number."""
-        place = self.first + index
-        line = None if self.line is None else self.line(place)
-        return f"row {place + 1} of {self.name}" if line is None else f"line {line} of {self.name}"
+        """Where row ``index`` is: its line in a CSV file, else its number."""
+        position = self.first + index
+        line = None if self.line is None else self.line(position)
+        return f"row {position + 1} of {self.name}" if line is None else f"line {line} of {self.name}"
 
     def column(self, wanted: str | None, usual: str, position: int) -> str:
-        """The column that was named, else the usual one, else the one in its place."""
+        """The column that was named, else the one with the usual name, else the one at this position."""
         names = self.table.column_names
         if wanted is not None:
             self.check(wanted)
@@ -54,14 +71,13 @@ class NamedTable:
             raise ValueError(f"{self.name} needs a column {usual!r}; found: {listed(names)}")
         if is_unnamed(names[0]):  # row numbers, which may look like ids
             raise ValueError(
-                f"the first column of {self.name} has no name ({names[0]!r}): it may hold row numbers, and there is no "
-                f"column {usual!r}; name the right one by --{usual}-column, {usual}_column in Python; found: "
-                f"{listed(names)}"
+                f"the first column of {self.name} has no name ({names[0]!r}) and may hold row numbers, and there is no "
+                f"column {usual!r}; choose one with --{usual}-column ({usual}_column in Python); found: {listed(names)}"
             )
         return str(names[position])
 
     def check(self, *columns: str | None) -> None:
-        """Refuse columns that are not there; None stands for no column."""
+        """Raise an error for a column that does not exist; None stands for no column."""
         names = self.table.column_names
         for column in columns:
             if column is not None and column not in names:
@@ -77,11 +93,8 @@ def is_unnamed(name: str) -> bool:
     return not name.strip() or _UNNAMED.fullmatch(name) is not None
 
 
-_UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
-
-
 def find_usual(usual: str, names: Sequence[str]) -> str | None:
-    """The column of this name, in whatever case where only one is.
+    """The column of this name; in any case if only one matches.
 
     >>> find_usual("weight", ["a", "Weight"]), find_usual("weight", ["a", "Weight", "WEIGHT"])
     ('Weight', None)
@@ -93,44 +106,106 @@ def find_usual(usual: str, names: Sequence[str]) -> str | None:
 
 
 def read_table(source: Any, what: str, *, text_encoding: str, texts: Collection[str]) -> NamedTable:
-    """A table from a path, or one that is in memory already.
+    """Read a whole table.
 
     Args:
         source: a path to a CSV or Parquet file, a pyarrow table or a pandas frame.
         what: ``nodes`` or ``edges``, for messages.
-        text_encoding: of a CSV file.
-        texts: columns of a CSV file that are text, whatever they look like: ids and labels.
+        text_encoding: encoding of a CSV file.
+        texts: columns of a CSV file to read as text whatever they hold: ids and labels. Other types are inferred.
     """
     found = _in_memory(source, what)
     if found is None:
         path = Path(source)
-        found = _read_parquet(path) if is_parquet(path) else _read_csv(path, text_encoding, texts)
-    check_different(found)
+        if is_parquet(path):
+            with _parquet_errors(path):
+                found = NamedTable(paparquet.read_table(path), str(path))
+        else:
+            file = open_csv(path, text_encoding)
+            table = _no_rows(file.columns) if file.header_only else _read_csv(file, texts)
+            found = NamedTable(table, str(path), partial(_line_of_row, file))
+    _check_unique(found)
     if found.table.num_rows == 0 and what == "nodes":
-        raise ValueError(f"{found.name} has no rows; it needs one for each node")
+        raise ValueError(f"{found.name} has no rows; expected one for each node")
     return found
 
 
-def check_different(found: NamedTable) -> None:
-    """Refuse two columns of one name."""
-    doubled = next((name for name, count in Counter(found.table.column_names).items() if count > 1), None)
-    if doubled is not None:
-        raise ValueError(f"{found.name} has two columns {doubled!r}; rename one of them")
-
-
 def read_header(source: Any, what: str, *, text_encoding: str) -> NamedTable:
-    """The columns of such a table, without the rows of a file."""
+    """The columns of such a table; the rows of a file are not read."""
     found = _in_memory(source.iloc[:0] if hasattr(source, "iloc") else source, what)
     if found is not None:
         return found
     path = Path(source)
     if is_parquet(path):
-        return _read_parquet(path, rows=False)
-    return NamedTable(without_rows(read_head(path, text_encoding).columns), str(path))
+        with _parquet_errors(path):
+            return NamedTable(paparquet.read_schema(path).empty_table(), str(path))
+    return NamedTable(_no_rows(open_csv(path, text_encoding).columns), str(path))
+
+
+def stream_table(
+    path: Path, what: str, *, texts: Sequence[str], number: str | None, rows: int, text_encoding: str
+) -> Iterator[NamedTable]:
+    """Read some columns of a file in pieces, for tables that do not fit in memory.
+
+    Args:
+        path: a CSV or Parquet file.
+        what: ``nodes`` or ``edges``, for messages.
+        texts: columns to read as text from a CSV file, whatever they hold.
+        number: one more column to read, which must hold numbers.
+        rows: rows of a piece; the last one may have fewer.
+        text_encoding: encoding of a CSV file.
+    """
+    columns = [*texts, *([] if number is None else [number])]
+    header = read_header(path, what, text_encoding=text_encoding)
+    _check_unique(header)
+    header.check(*columns)
+    line = None
+    if is_parquet(path):
+        batches = _parquet_batches(path, columns, rows)
+    else:
+        file = open_csv(path, text_encoding)
+        line = partial(_line_of_row, file)
+        batches = _csv_batches(file, texts, number)
+    seen = 0
+    for table in _regroup(batches, rows):
+        yield NamedTable(table, str(path), line, seen)
+        seen += table.num_rows
+
+
+def _regroup(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
+    """The same rows as tables of one size."""
+    held: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        held.append(batch)
+        count += batch.num_rows
+        while count >= rows:
+            table = pa.Table.from_batches(held)
+            yield table.slice(0, rows)
+            held, count = table.slice(rows).to_batches(), count - rows
+    if count:
+        yield pa.Table.from_batches(held)
+
+
+def _check_unique(found: NamedTable) -> None:
+    doubled = next((name for name, count in Counter(found.table.column_names).items() if count > 1), None)
+    if doubled is not None:
+        raise ValueError(f"{found.name} has two columns {doubled!r}; rename one of them")
+
+
+def _no_rows(names: Sequence[str]) -> pa.Table:
+    return pa.Table.from_arrays([pa.nulls(0)] * len(names), names=list(names))
+
+
+def _one_line(message: object) -> str:
+    return " ".join(str(message).split())
+
+
+# In memory
 
 
 def _in_memory(source: Any, what: str) -> NamedTable | None:
-    """The table that this is already; None for a path."""
+    """The table, or None for a path."""
     if isinstance(source, str | PathLike):
         return None
     if isinstance(source, pa.Table):
@@ -141,51 +216,304 @@ def _in_memory(source: Any, what: str) -> NamedTable | None:
 
 
 def _from_pandas(frame: Any, what: str) -> pa.Table:
-    """The columns, and what the index names: ids in front of nodes that have none, ends and weights behind edges."""
+    """The columns and a named index: ids before the columns of nodes that have none, ends and weights after edges."""
     names = [name for name in frame.index.names if isinstance(name, str) and name not in frame.columns]
     if what == "edges":
         ends = [name for name in names if name.casefold() in ("source", "target", "weight")]
         frame = frame.assign(**{name: frame.index.get_level_values(name) for name in ends})
     elif len(names) == frame.index.nlevels == 1 and find_usual("id", [*map(str, frame.columns)]) is None:
-        # Rows that are merely counted are no ids, whatever their index is called.
+        # Row numbers are not ids, whatever the index is called.
         frame = frame if type(frame.index).__name__ == "RangeIndex" else frame.reset_index()
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
     except pa.ArrowException as reason:  # a column of several types
-        raise ValueError(f"the {what} cannot be read: {one_line(reason)}") from reason
+        raise ValueError(f"the {what} cannot be read: {_one_line(reason)}") from reason
+
+
+# Parquet
 
 
 def is_parquet(path: Path) -> bool:
-    """By its first bytes or its name; a file that is not there or empty is refused."""
+    """Whether a file is Parquet by its first bytes or its name; it must exist and hold something."""
     if path.is_dir():
-        raise ValueError(f"{path} is a folder; name a CSV or Parquet file")
+        raise ValueError(f"{path} is a folder; expected a CSV or Parquet file")
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     if path.stat().st_size == 0:
-        raise ValueError(f"{path} is empty; it needs a header line and rows")
+        raise ValueError(f"{path} is empty; expected a header line and rows")
     with path.open("rb") as stream:
         magic = stream.read(4)
     return magic == b"PAR1" or path.suffix in (".parquet", ".pq")
 
 
-def _read_parquet(path: Path, *, rows: bool = True) -> NamedTable:
-    with parquet_mistakes(path):
-        table = paparquet.read_table(path) if rows else paparquet.read_schema(path).empty_table()
-    return NamedTable(table, str(path))
-
-
 @contextmanager
-def parquet_mistakes(path: Path) -> Iterator[None]:
-    """What pyarrow says about a Parquet file, as one clear line."""
+def _parquet_errors(path: Path) -> Iterator[None]:
+    """Put an error of pyarrow into one clear line."""
     try:
         yield
     except (pa.ArrowException, OSError) as reason:
-        raise ValueError(f"{path} is not a Parquet file ({one_line(reason)})") from reason
+        raise ValueError(f"{path} is not a Parquet file ({_one_line(reason)})") from reason
 
 
-def _read_csv(path: Path, text_encoding: str, texts: Collection[str]) -> NamedTable:
-    """The types of all columns but those of texts are inferred."""
-    head = read_head(path, text_encoding)
-    line = partial(line_of_row, path, text_encoding, head.delimiter)
-    table = without_rows(head.columns) if head.alone else read_rows(path, head, text_encoding, texts)
-    return NamedTable(table, str(path), line)
+def _parquet_batches(path: Path, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+    with _parquet_errors(path), paparquet.ParquetFile(path, buffer_size=BLOCK) as file:
+        yield from file.iter_batches(rows, columns=list(columns), use_threads=False)
+
+
+# CSV
+
+
+@dataclass(frozen=True)
+class CsvFile:
+    """A CSV file and what its header shows; ``header_only`` if no row follows."""
+
+    path: Path
+    encoding: str
+    delimiter: str
+    columns: tuple[str, ...]
+    header_only: bool
+
+
+def open_csv(path: Path, text_encoding: str) -> CsvFile:
+    """Read the header, which shows the delimiter; raise an error for a file that is not in this encoding."""
+    start, more = _read_start(path)
+    try:
+        "a".encode(text_encoding)  # not hex, zip and the like, which are codecs but not of text
+        decoder = codecs.getincrementaldecoder(text_encoding)()
+    except (LookupError, UnicodeError) as reason:
+        raise ValueError(f"unknown text encoding {text_encoding!r}; try utf-8 or latin-1") from reason
+    if not codecs.lookup(text_encoding).name.startswith(("utf-16", "utf-32")):
+        marked = next((name for mark, name in _BYTE_ORDER_MARKS if start.startswith(mark)), None)
+        if marked is not None:
+            raise ValueError(f"{path} is {marked} text, not {text_encoding}; read it {_with_encoding(marked)}")
+        if _is_binary(start):
+            raise ValueError(f"{path} is not a text table; expected CSV or Parquet")
+        if b"\0" in start:
+            raise ValueError(
+                f"{path} contains zero bytes, so it is not {text_encoding} text; it may be utf-16-le: read it "
+                f"{_with_encoding('utf-16-le')}"
+            )
+    try:
+        text = decoder.decode(start).removeprefix("\ufeff")
+    except UnicodeError as reason:
+        _check_text(path, text_encoding)
+        raise ValueError(f"{path} is not {text_encoding} text ({reason})") from reason
+    first, *rest = re.split(r"\r\n|\r|\n", text)
+    if not first.strip():
+        raise ValueError(f"{path} must start with a header line, but its first line is blank")
+    delimiter = max(",;\t", key=re.sub('"[^"]*"', "", first).count)
+    try:
+        columns = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+    except csv.Error as reason:
+        raise ValueError(f"the header of {path} cannot be read ({reason}); is it a CSV file?") from reason
+    for mark in "|:^" if len(columns) == 1 else "":
+        if mark in first and rest and rest[0].count(mark) == first.count(mark):
+            raise ValueError(f"{path}: only one column found; is {mark!r} the separator? use comma, semicolon or tab")
+    return CsvFile(path, text_encoding, delimiter, tuple(columns), header_only=not more and not any(rest))
+
+
+def _read_start(path: Path) -> tuple[bytes, bool]:
+    """The first bytes of a file, at least its first line, and whether more follow."""
+    with _decompression_errors(path), pa.input_stream(str(path), compression="detect") as stream:
+        start = stream.read(_START)
+        while (more := stream.read(len(start))) and not re.search(rb"[\r\n]", start):
+            start += more
+    return start, bool(more)
+
+
+@contextmanager
+def _decompression_errors(path: Path) -> Iterator[None]:
+    """Put an error of pyarrow with a compressed file into one clear line."""
+    try:
+        yield
+    except OSError as reason:
+        if reason.errno is not None:  # from the operating system: no such file, no permission
+            raise
+        raise ValueError(
+            f"{path} cannot be decompressed ({reason}): it is truncated, or not compressed as its name says; copy it "
+            "again or decompress it first"
+        ) from reason
+
+
+def _is_binary(start: bytes) -> bool:
+    """Whether these bytes are not text in any encoding: they have control characters that texts do not have.
+
+    In UTF-16 every other byte of Latin text is 0, and only those.
+    """
+    sides = [start[side::2].count(0) for side in (0, 1)]
+    if min(sides) > 0.1 * max(sides):
+        return True
+    odd = len(start.translate(None, bytes({*range(1, 256)} - _CONTROLS)).replace(b"\0", b""))
+    return odd > 0.02 * len(start)
+
+
+def _with_encoding(text_encoding: str) -> str:
+    """How to choose an encoding, for readers of a message on the command line and in Python."""
+    return f"with --text-encoding {text_encoding} (text_encoding={text_encoding!r} in Python)"
+
+
+def _read_csv(file: CsvFile, texts: Collection[str]) -> pa.Table:
+    """All rows; types are inferred, except for the columns of texts."""
+    types = dict.fromkeys(texts, pa.string())
+    with _csv_errors(file) as note:
+        block = BLOCK
+        while True:
+            try:
+                table = pacsv.read_csv(file.path, **_csv_options(file, types, note, block=block))
+                break
+            except pa.ArrowInvalid as reason:
+                if "straddling" not in str(reason) or block >= LARGEST_BLOCK:  # pyarrow's word for a longer row
+                    raise
+                _check_quotes(file)  # an open quote makes one row of all that follows
+                block *= 8
+    if any(pa.types.is_binary(field.type) for field in table.schema):  # pyarrow's type of text it cannot decode
+        _check_text(file.path, file.encoding)
+    return table
+
+
+def _csv_batches(file: CsvFile, texts: Sequence[str], number: str | None) -> Iterator[pa.RecordBatch]:
+    if file.header_only:
+        return
+    types = dict.fromkeys(texts, pa.string())
+    with _csv_errors(file) as note:
+
+        def stream(columns: Sequence[str]) -> pacsv.CSVStreamingReader:
+            return pacsv.open_csv(file.path, **_csv_options(file, types, note, columns=columns, block=BLOCK))
+
+        def not_numbers(kind: object) -> ValueError:
+            _check_quotes(file)
+            return ValueError(f"column {number!r} of {file.path} must hold numbers, got {kind}")
+
+        if number is not None:
+            # pyarrow infers a type from the first block alone, and integers there may be followed by other numbers.
+            with stream([number]) as reader:
+                kind = reader.schema.field(number).type
+            if pa.types.is_binary(kind):  # pyarrow's type of text it cannot decode
+                _check_text(file.path, file.encoding)
+            if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+                raise not_numbers(kind)
+            types[number] = pa.float64()
+        with stream([*texts, *([] if number is None else [number])]) as reader:
+            try:
+                yield from reader
+            except pa.ArrowInvalid as reason:
+                if "conversion error to double" in str(reason):
+                    raise not_numbers("string") from reason  # the type that reading the whole table would give
+                raise
+
+
+def _csv_options(
+    file: CsvFile,
+    types: Mapping[str, pa.DataType],
+    note: Callable[[Any], str],
+    *,
+    block: int,
+    columns: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Options of pyarrow; ``note`` is called with every row that has another number of fields than the header."""
+    return {
+        # One thread: only then does pyarrow number broken rows.
+        "read_options": pacsv.ReadOptions(encoding=file.encoding, use_threads=False, block_size=block),
+        "parse_options": pacsv.ParseOptions(
+            delimiter=file.delimiter, newlines_in_values=True, invalid_row_handler=note
+        ),
+        "convert_options": pacsv.ConvertOptions(
+            null_values=list(MISSING), column_types=dict(types), include_columns=list(columns) or None
+        ),
+    }
+
+
+@contextmanager
+def _csv_errors(file: CsvFile) -> Iterator[Callable[[Any], str]]:
+    """Put an error of pyarrow into one clear line; yields the function that notes broken rows."""
+    broken: list[Any] = []
+
+    def note(row: Any) -> str:
+        broken.append(row)
+        return "error"
+
+    try:
+        with _decompression_errors(file.path):
+            yield note
+    except (pa.ArrowInvalid, UnicodeError) as reason:
+        _check_quotes(file)
+        if broken:
+            row = broken[0]
+            # pyarrow counts rows, the header being the first, and no blank lines.
+            line = None if row.number is None else _line_of_row(file, row.number - 2)
+            raise ValueError(
+                f"{'a line' if line is None else f'line {line}'} of {file.path} has {row.actual_columns} fields, but "
+                f"the header has {row.expected_columns}: {_one_line(row.text)[:80]}"
+            ) from reason
+        _check_text(file.path, file.encoding)
+        raise ValueError(f"{file.path} cannot be read: {_one_line(reason)}") from reason
+    _check_quotes(file)
+
+
+def _line_of_row(file: CsvFile, index: int) -> int | None:
+    """The line, counted from 1, where row ``index`` starts; None if it cannot be found.
+
+    Blank lines are not rows, and a quoted value may contain line breaks, so this reads the file up to that row. It is
+    used for messages only.
+    """
+    seen, start = -1, 1  # the header is row -1
+    with _open_text(file) as text:
+        rows = csv.reader(text, delimiter=file.delimiter)
+        try:
+            for fields in rows:
+                if fields and seen == index:
+                    return start
+                seen += bool(fields)
+                start = rows.line_num + 1
+        except (csv.Error, UnicodeError):  # a value beyond the limit of csv, or another encoding
+            return None
+    return None
+
+
+def _check_text(path: Path, text_encoding: str) -> None:
+    """Raise an error with the first line that is not in this encoding."""
+    with pa.input_stream(str(path), compression="detect") as stream:
+        content = stream.read()
+    try:
+        content.decode(text_encoding)
+    except UnicodeDecodeError as reason:
+        before = content[: reason.start].decode(text_encoding, errors="ignore")
+        raise ValueError(
+            f"line {_line_breaks(before) + 1} of {path} is not {text_encoding}; read it {_with_encoding('latin-1')}, "
+            "or with the encoding it has"
+        ) from None
+
+
+def _check_quotes(file: CsvFile) -> None:
+    """Raise an error for a quotation mark that is never closed: it would swallow all rows after it."""
+    with pa.input_stream(str(file.path), compression="detect") as stream:
+        count = 0
+        while chunk := stream.read(1 << 20):
+            count += chunk.count(b'"')
+    if count % 2 == 0:  # only an odd number can leave one open
+        return
+    with _open_text(file) as lines:
+        text = lines.read().removeprefix("\ufeff")
+    mark = text.find('"')
+    while mark >= 0:
+        end = mark
+        if mark == 0 or text[mark - 1] in f"{file.delimiter}\r\n":  # elsewhere it is an ordinary character
+            end = text.find('"', mark + 1)
+            while end >= 0 and text[end + 1 : end + 2] == '"':
+                end = text.find('"', end + 2)
+            if end < 0:
+                line = _line_breaks(text[:mark]) + 1
+                raise ValueError(
+                    f"line {line} of {file.path} opens a quotation mark that is never closed; close or remove it"
+                )
+        mark = text.find('"', end + 1)
+
+
+def _open_text(file: CsvFile) -> io.TextIOWrapper:
+    """The text with its line breaks as they are."""
+    stream = pa.input_stream(str(file.path), compression="detect")
+    return io.TextIOWrapper(stream, encoding=file.encoding, newline="")
+
+
+def _line_breaks(text: str) -> int:
+    return len(re.findall(r"\r\n|\r|\n", text))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,47 +13,45 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from newtonnet.graphs import Graph, from_edges
+from newtonnet.meaning import counted, listed
 
-from .column_values import read_commas
 from .encoding import Encoding
-from .listing import listed
-from .node_table import NodeTable, read_nodes
-from .options import DEFAULTS, Columns, TableOptions
-from .plain_ids import first_place, plain_ids
-from .readers import NamedTable, find_usual, read_header, read_table
-from .table_stream import stream_table
-
-if TYPE_CHECKING:
-    import pandas as pd
+from .nodes import NodeTable, read_nodes
+from .options import DEFAULTS, Columns, TableOptions, TableSource
+from .readers import NamedTable, find_usual, read_header, read_table, stream_table
+from .values import first_true, read_commas, to_ids
 
 PIECE = 1 << 18
-"""Rows of a piece, at least, where the file has as many."""
+"""Minimum number of rows that are read at once from a file that does not fit in memory."""
 
 EdgeRows = tuple[NDArray[np.int32], NDArray[np.float32] | None]
-"""Ends of edges as places among the nodes, ``(2, m)``, and their weights ``(m,)``, None where all are 1."""
+"""Ends of edges as node indices, ``(2, m)``, and their weights ``(m,)``, None where all are 1."""
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What two tables gave."""
+    """A graph read from two tables, and how they were read.
+
+    Attributes:
+        graph: the graph; node names are the ids as text.
+        columns: which columns hold ids, labels and weights.
+        encoding: how columns became features, for a later table of the same kind.
+        left_out: columns of the nodes that gave no feature when the encoding was learned, and what each holds.
+        read_as: how every column was read, in one line.
+        notes: what a user should know: warnings about columns and edges, or what was unseen by a given encoding.
+    """
 
     graph: Graph
-    """Node names are the ids as text."""
     columns: Columns
-    """Which columns hold ids, labels and weights."""
     encoding: Encoding
-    """How columns became features, for a later table of the same kind."""
     left_out: Mapping[str, str]
-    """Columns of the nodes that told nothing when the encoding was learned, and what each holds."""
     read_as: str
-    """What every column was taken for, in one line."""
     notes: tuple[str, ...]
-    """What a careful reader should know: doubts about columns and rows of edges, or what an encoding did not know."""
 
 
 def load_tables(
-    nodes: "str | PathLike[str] | pa.Table | pd.DataFrame",
-    edges: "str | PathLike[str] | pa.Table | pd.DataFrame",
+    nodes: TableSource,
+    edges: TableSource,
     options: TableOptions = DEFAULTS,
     *,
     name: str | None = None,
@@ -77,8 +75,8 @@ def load_tables(
 
 
 def read_tables(
-    nodes: "str | PathLike[str] | pa.Table | pd.DataFrame",
-    edges: "str | PathLike[str] | pa.Table | pd.DataFrame",
+    nodes: TableSource,
+    edges: TableSource,
     options: TableOptions = DEFAULTS,
     *,
     name: str | None = None,
@@ -127,11 +125,7 @@ def read_tables(
     return reading_of(read, graph, tally, columns, learned=encoding is None)
 
 
-def find_columns(
-    nodes: "str | PathLike[str] | pa.Table | pd.DataFrame",
-    edges: "str | PathLike[str] | pa.Table | pd.DataFrame",
-    options: TableOptions = DEFAULTS,
-) -> Columns:
+def find_columns(nodes: TableSource, edges: TableSource, options: TableOptions = DEFAULTS) -> Columns:
     """Find the columns that hold ids, labels and weights from the headers of two tables.
 
     Args:
@@ -163,98 +157,93 @@ def find_columns(
     return Columns(key, options.label_column, source, target, weight, unused)
 
 
-def column_names(table: str | PathLike[str], *, text_encoding: str = "utf-8") -> tuple[str, ...]:
-    """All columns of a file, by its header."""
+def column_names(table: TableSource, *, text_encoding: str = "utf-8") -> tuple[str, ...]:
+    """The names of all columns of a table."""
     return tuple(read_header(table, "nodes", text_encoding=text_encoding).table.column_names)
 
 
 def reading_of(read: NodeTable, graph: Graph, tally: Counter[str], columns: Columns, *, learned: bool) -> Reading:
-    """What two tables gave, with notes on the edges where their encoding was learned from them."""
+    """Put a reading together.
+
+    Args:
+        read: the table of nodes.
+        graph: the graph of both tables.
+        tally: counts of the rows of edges.
+        columns: which columns hold ids, labels and weights.
+        learned: whether the encoding was learned from these tables, so that notes describe the edges as well.
+    """
     notes = [*read.notes]
-    if learned:
-        notes += unused_columns(columns)
-    if learned and not graph.directed:
-        notes += merged_rows(tally, graph.edges, weighted=columns.weight is not None)
+    if learned and columns.unused:
+        weights = "without weights" if columns.weight is None else f"with weights in {columns.weight!r}"
+        ends = f"Edges join {columns.source!r} and {columns.target!r} {weights}"
+        notes.append(f"{ends}; columns not used: {listed(columns.unused)}.")
+    if learned and not graph.directed and tally["rows"] != graph.edges:
+        notes.append(_merged_rows(tally, graph.edges, weighted=columns.weight is not None))
     return Reading(graph, columns, read.encoding, read.left_out, read.read_as, tuple(notes))
+
+
+def _merged_rows(tally: Counter[str], edges: int, *, weighted: bool) -> str:
+    """A sentence on the rows that did not become an edge."""
+    rows, loops, zero = (tally[name] for name in ("rows", "loops", "zero"))
+    merged = "merged (the largest weight counts)" if weighted else "merged"
+    counts = (
+        (loops, "self-loop", "dropped"),
+        (zero, "zero-weight edge", "dropped"),
+        (rows - loops - zero - edges, "duplicate", merged),
+    )
+    parts = [f"{counted(n, noun)} {'was' if n == 1 else 'were'} {what}" for n, noun, what in counts if n]
+    return f"{rows:,} rows of edges became {edges:,} edges: {' and '.join(parts)}; edge directions are ignored."
 
 
 def edge_pieces(
     edges: str | PathLike[str], ids: pa.Array, *, columns: Columns, text_encoding: str, tally: Counter[str]
 ) -> Iterator[EdgeRows]:
-    """Pieces of a CSV or Parquet file of edges, refused in the words of :func:`newtonnet.datasets.read_tables`.
+    """Read a file of edges in pieces: neither the file nor the edges need to fit in memory.
+
+    Errors are those of :func:`read_tables`.
 
     Args:
-        edges: the file.
-        ids: of the nodes, int64 or text.
-        columns: which of the file's columns hold the ends and the weights.
-        text_encoding: of a CSV file.
-        tally: counts what was read, for :func:`merged_rows`.
+        edges: a CSV or Parquet file.
+        ids: ids of the nodes, int64 or text.
+        columns: which columns of the file hold the ends and the weights.
+        text_encoding: encoding of a CSV file.
+        tally: counts the rows, for :func:`reading_of`.
     """
-    # Every piece makes a hash table of all ids, so that it should have about as many rows.
+    # Every piece builds a hash table of all ids, so it should have about as many rows.
     rows = max(PIECE, len(ids) // 2)
     ends = (columns.source, columns.target)
     pieces = stream_table(
         Path(edges), "edges", texts=ends, number=columns.weight, rows=rows, text_encoding=text_encoding
     )
     for links in pieces:
-        if not all(_is_number(links.table.schema.field(column).type) for column in ends):
-            ids = ids.cast(pa.string())  # once, and not again with every piece
+        kinds = [links.table.schema.field(column).type for column in ends]
+        if not all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds):
+            ids = ids.cast(pa.string())  # once, not again for every piece
         piece = edge_rows(links, ids, columns)
         count_rows(tally, piece)
         yield piece
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
-
-
 def edge_rows(links: NamedTable, ids: pa.Array, columns: Columns) -> EdgeRows:
-    """Rows of a table as edges between the nodes with these ids; the first row that is none is refused."""
+    """Rows of a table as edges between the nodes with these ids; the first wrong row raises an error."""
     _check_header(links, ids, columns)
     ends = _ends(links, ids, columns)
     return ends, None if columns.weight is None else _weights(links, columns.weight)
 
 
 def count_rows(tally: Counter[str], edges: EdgeRows) -> None:
-    """Add some rows to a count of all rows, self-loops, and other rows of weight 0."""
+    """Add to the counts of all rows, of self-loops, and of other rows of weight 0."""
     ends, weights = edges
     loops = ends[0] == ends[1]
     tally["rows"] += ends.shape[1]
     tally["loops"] += int(loops.sum())
-    tally["nothing"] += 0 if weights is None else int(((weights == 0) & ~loops).sum())
-
-
-def unused_columns(columns: Columns) -> list[str]:
-    """A sentence on how the edges were read, where they have columns that are not used."""
-    if not columns.unused:
-        return []
-    weighted = "no weights" if columns.weight is None else f"weights in {columns.weight!r}"
-    ends = f"Edges join {columns.source!r} and {columns.target!r}, with {weighted}"
-    return [f"{ends}; not used: {listed(list(columns.unused))}."]
-
-
-def merged_rows(tally: Counter[str], edges: int, *, weighted: bool) -> list[str]:
-    """A sentence on what became of the rows that were counted, where they are not as many as the edges."""
-    rows, loops, nothing = (tally[name] for name in ("rows", "loops", "nothing"))
-    if rows == edges:
-        return []
-    again = rows - loops - nothing - edges
-    told = [
-        f"{count:,} {one if count == 1 else many} {'was' if count == 1 else 'were'} {what}"
-        for count, one, many, what in (
-            (loops, "self-loop", "self-loops", "dropped"),
-            (nothing, "edge of weight 0", "edges of weight 0", "dropped"),
-            (again, "duplicate", "duplicates", "merged (the largest weight counts)" if weighted else "merged"),
-        )
-        if count
-    ]
-    return [f"{rows:,} rows of edges became {edges:,} edges: {' and '.join(told)}; directions are not used."]
+    tally["zero"] += 0 if weights is None else int(((weights == 0) & ~loops).sum())
 
 
 def _check_header(links: NamedTable, ids: pa.Array, columns: Columns) -> None:
-    """Refuse a CSV file whose names of columns are nodes: its first edge would be taken for a header."""
+    """Raise an error if the column names of a CSV file are nodes: its first edge would be taken for a header."""
     names = (columns.source, columns.target)
-    if links.line is None:  # any other table has real names, and some number their columns
+    if links.line is None:  # other tables always have column names, which may be numbers
         return
     whole = pa.types.is_integer(ids.type)
     if whole and not all(name.isascii() and name.isdecimal() and len(name) < 19 for name in names):
@@ -267,29 +256,28 @@ def _check_header(links: NamedTable, ids: pa.Array, columns: Columns) -> None:
 
 
 def _ends(links: NamedTable, ids: pa.Array, columns: Columns) -> NDArray[np.int32]:
-    """Both ends of every edge as places among the ids, shape ``(2, E)``."""
+    """Both ends of every edge as indices of ids, shape ``(2, E)``."""
     ends = np.empty((2, links.table.num_rows), dtype=np.int32)
     for side, column in enumerate((columns.source, columns.target)):
-        wanted = plain_ids(links, column)
-        there = ids
-        if wanted.type != there.type:
-            wanted, there = wanted.cast(pa.string()), there.cast(pa.string())
-        places = pc.index_in(wanted, value_set=there)
-        if places.null_count:
-            index = first_place(places.is_null())
+        wanted, known = to_ids(links, column), ids
+        if wanted.type != known.type:
+            wanted, known = wanted.cast(pa.string()), known.cast(pa.string())
+        found = pc.index_in(wanted, value_set=known)
+        if found.null_count:
+            index = first_true(found.is_null())
             unknown = wanted[index].as_py()
             what = "has no id" if unknown is None else f"names the unknown node {unknown!r}"
             raise ValueError(
-                f"{links.row(index)} {what} in column {column!r}; every end must be an id of the nodes, which are "
-                f"those of their column {columns.id!r}, such as {ids[0].as_py()!r}"
+                f"{links.row(index)} {what} in column {column!r}; expected an id from column {columns.id!r} of the "
+                f"nodes, such as {ids[0].as_py()!r}"
             )
-        ends[side] = places.to_numpy(zero_copy_only=False)
+        ends[side] = found.to_numpy(zero_copy_only=False)
     return ends
 
 
 def _weights(links: NamedTable, column: str) -> NDArray[np.float32]:
     values = read_commas(links.table[column])
-    if not len(values):  # which have no type
+    if not len(values):  # such a column has no type
         return np.zeros(0, dtype=np.float32)
     numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
     if not any(test(values.type) for test in numeric):

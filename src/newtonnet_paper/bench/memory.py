@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from newtonnet.datasets.cache import write_graph
+from newtonnet.datasets import write_graph_file
 from newtonnet.graphs import Graph
 
 AT_ONCE = 2
@@ -32,7 +32,7 @@ class Weighing:
 def store(graph: Graph, folder: Path, *, name: str) -> str:
     """Put a graph where another process can read it, so that making it does not count there."""
     path = folder / f"{name}.npz"
-    write_graph(path, graph, np.zeros((0, graph.nodes), dtype=np.uint8), {})
+    write_graph_file(path, graph, np.zeros((0, graph.nodes), dtype=np.uint8), {})
     return str(path)
 
 

@@ -6,7 +6,7 @@ import resource
 import sys
 from pathlib import Path
 
-from newtonnet.datasets.cache import read_graph
+from newtonnet.datasets import read_graph_file
 from newtonnet.nn import find_model
 from newtonnet.training import Config
 
@@ -21,7 +21,7 @@ def main(text: str) -> None:
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")  # the peak of the imports themselves is forgotten
     before = _resident("VmRSS")
-    stored = read_graph(Path(weighing.graph))
+    stored = read_graph_file(Path(weighing.graph))
     if stored is None:
         raise ValueError(f"{weighing.graph} holds no graph")
     config = Config(**find_model(weighing.model).training)

@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from newtonnet.datasets import csbm, digits
-from newtonnet.datasets.synthetic import _pairs_across, _pairs_inside
+from newtonnet.datasets.generated import _pairs_across, _pairs_inside
 from newtonnet.graphs import homophily
 
 

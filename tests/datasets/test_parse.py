@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from newtonnet.datasets import DatasetNotFoundError, cache
-from newtonnet.datasets.cache import cache_path, parsed_paths, read_facts, read_graph, write_graph
+from newtonnet.datasets import DatasetNotFoundError, parse, read_graph_file, write_graph_file
+from newtonnet.datasets.parse import cache_path, parsed_paths, read_facts
 from newtonnet.datasets.raw_files import RawFile, cache_folder, data_roots
 from newtonnet.graphs import from_edges
 
@@ -36,8 +36,8 @@ def test_a_graph_comes_back_as_it_was(features, weights, directed, tmp_path):
         directed=directed,
     )
     masks = np.array([[1, 1, 2, 3, 0, 0]], dtype=np.uint8)
-    write_graph(tmp_path / "g.npz", graph, masks, {"nodes": 6})
-    again, kept = read_graph(tmp_path / "g.npz")
+    write_graph_file(tmp_path / "g.npz", graph, masks, {"nodes": 6})
+    again, kept = read_graph_file(tmp_path / "g.npz")
     assert again.checksum == graph.checksum
     assert (again.class_names, again.name, again.directed) == (graph.class_names, graph.name, graph.directed)
     np.testing.assert_array_equal(kept, masks)
@@ -46,22 +46,22 @@ def test_a_graph_comes_back_as_it_was(features, weights, directed, tmp_path):
 
 def test_binary_features_take_a_byte_each_at_most(tmp_path, rng):
     graph = from_edges([[0], [1]], rng.integers(0, 2, size=(200, 500)))
-    write_graph(tmp_path / "g.npz", graph, NO_MASKS, {})
+    write_graph_file(tmp_path / "g.npz", graph, NO_MASKS, {})
     assert (tmp_path / "g.npz").stat().st_size < 1.1 * 200 * 500
 
 
 def test_a_failed_write_leaves_nothing_behind(tmp_path):
     graph = from_edges([[0], [1]], np.eye(2))
     with pytest.raises(TypeError):
-        write_graph(tmp_path / "g.npz", graph, NO_MASKS, {"not plain": object()})
+        write_graph_file(tmp_path / "g.npz", graph, NO_MASKS, {"not plain": object()})
     assert not list(tmp_path.iterdir())
 
 
 def test_what_is_not_there_or_broken_reads_as_nothing(tmp_path):
-    assert read_graph(tmp_path / "g.npz") is None
+    assert read_graph_file(tmp_path / "g.npz") is None
     assert read_facts(tmp_path / "g.npz") is None
     (tmp_path / "g.npz").write_bytes(b"PK\x03\x04 broken")
-    assert read_graph(tmp_path / "g.npz") is None
+    assert read_graph_file(tmp_path / "g.npz") is None
     assert read_facts(tmp_path / "g.npz") is None
 
 
@@ -73,10 +73,10 @@ def test_the_path_depends_on_files_and_direction():
 
 
 def test_a_graph_of_another_format_is_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(cache, "FORMAT", cache.FORMAT - 1)
-    write_graph(tmp_path / "g.npz", from_edges([[0], [1]], np.eye(2)), NO_MASKS, {})
+    monkeypatch.setattr(parse, "FORMAT", parse.FORMAT - 1)
+    write_graph_file(tmp_path / "g.npz", from_edges([[0], [1]], np.eye(2)), NO_MASKS, {})
     monkeypatch.undo()
-    assert read_graph(tmp_path / "g.npz") is None
+    assert read_graph_file(tmp_path / "g.npz") is None
     assert read_facts(tmp_path / "g.npz") is None
 
 

@@ -1,10 +1,9 @@
-"""Graphs that need no file: contextual stochastic block models, and scikit-learn's digits joined to neighbours."""
+"""Generated graphs that need no file: contextual stochastic block models, and scikit-learn's digits as a graph."""
 
 import math
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.datasets import load_digits
 
 from newtonnet.graphs import Graph, from_edges
 
@@ -39,7 +38,7 @@ def csbm(
         mu: strength of the features' signal.
         per_class: read n in both formulas as the nodes of ONE class, as the paper's text says; the mean degree is then
             2d. By default n is the number of all nodes, as in the released code, and the mean degree is d.
-        seed: of the random generator.
+        seed: seed of the random generator.
 
     References:
         Xu et al., Shape-aware Graph Spectral Learning, 2024, Appendix D.1, Eq. (27).
@@ -76,6 +75,8 @@ def csbm(
 
 def digits(*, neighbours: int = 5) -> Graph:
     """Scikit-learn's 1797 hand-written digits, each joined to its nearest images; 10 classes, highly homophilous."""
+    from sklearn.datasets import load_digits  # slow to import
+
     images, labels = load_digits(return_X_y=True)
     # Pixels are whole numbers, so these distances are exact and ties go to the first image on every machine.
     squares = (images**2).sum(axis=1)
