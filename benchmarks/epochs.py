@@ -42,7 +42,9 @@ def main() -> None:
                 task |= {"seconds": given.seconds, "clock": given.clock}
                 rounds = [[_ask(worker, task) for worker in workers] for _ in range(given.rounds)]
                 old, new = (min(row[i] for row in rounds) for i in range(2))
-                print(f"{model:14s}{graph:14s}{members:8d}{1e3 * old:10.3f}{1e3 * new:10.3f}{new / old:8.3f}", flush=True)
+                print(
+                    f"{model:14s}{graph:14s}{members:8d}{1e3 * old:10.3f}{1e3 * new:10.3f}{new / old:8.3f}", flush=True
+                )
     for worker in workers:
         worker.stdin.close()  # type: ignore[union-attr]
         worker.wait()

@@ -14,12 +14,12 @@ from newtonnet.nn import Noise, Population
 
 from .adam import Adam
 from .config import Config
-from .shape import ShapeRegulariser
+from .shape import Reals, ShapeRegulariser
 
 CURVES = ("loss", "train", "validation", "test", "homophily")
 """What a record's history holds beside the epoch."""
 
-KEPT = ("best_scores", "best_epoch", "epochs", "failed", "largest")
+KEPT = ("best_scores", "last_scores", "best_epoch", "epochs", "failed", "largest")
 """Arrays over all members that a checkpoint holds as they are."""
 
 
@@ -142,7 +142,7 @@ class Run:
         self.ceilings = torch.tensor(ceilings, dtype=model.dtype, device=device)
         self.epoch = 0
         self.best = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
-        self.best_scores = np.full((3, population), np.nan)
+        self.best_scores, self.last_scores = np.full((2, 3, population), np.nan)
         self.best_epoch = np.zeros(population, dtype=np.int64)
         self.epochs = np.zeros(population, dtype=np.int64)
         self.failed = np.zeros(population, dtype=np.bool_)
@@ -162,21 +162,21 @@ class Run:
     def step(self) -> None:
         """One epoch: training steps, an evaluation, and the homophily that it predicts."""
         self.epoch += 1
-        model, source, steps = self.model, self.source, 0
-        total = torch.zeros((), device=self.device)
+        model, source, losses = self.model, self.source, []
         for batch in source.batches(self.epoch):
             logits = self._logits(batch)
             loss = source.loss(logits, batch) + self.shape.penalty(model)
             loss.sum().backward()  # type: ignore[no-untyped-call]
-            total, steps = total + source.reduce(loss.detach(), self.optimizer.learned), steps + 1
+            losses.append(source.reduce(loss.detach(), self.optimizer.learned).cpu().numpy())
             self.optimizer.step()
             self._bound_filter()
-        losses = total / steps
+        mean = losses[0] if len(losses) == 1 else np.mean(losses, axis=0)
+        finite = np.isfinite(mean)
         evaluation = source.evaluate(model, self.epoch)
-        finite = torch.isfinite(losses) if evaluation is None else torch.isfinite(losses) & evaluation.finite
         if evaluation is not None:
+            finite &= evaluation.finite.cpu().numpy()
             self._keep_best(evaluation, finite)
-            self._learn_homophily(evaluation, losses)
+            self._learn_homophily(evaluation, mean)
         self._remove_finished(finite)
 
     def _logits(self, batch: Batch) -> Tensor:
@@ -197,11 +197,12 @@ class Run:
             largest = sizes.max(axis=tuple(axis for axis in range(sizes.ndim) if axis != 1))
             self.largest[self.places] = np.fmax(self.largest[self.places], largest)
 
-    def _keep_best(self, evaluation: Evaluation, finite: Tensor) -> None:
+    def _keep_best(self, evaluation: Evaluation, finite: NDArray[np.bool_]) -> None:
         """Copy the state of members whose validation score is better than ever."""
         reached = evaluation.scores.cpu().numpy()
+        self.last_scores[:, self.places] = reached
         before = self.best_scores[1, self.places]
-        here = np.flatnonzero(finite.cpu().numpy() & ((reached[1] > before) | np.isnan(before)))
+        here = np.flatnonzero(finite & ((reached[1] > before) | np.isnan(before)))
         if len(here) == 0:
             return
         there = self.places[here]
@@ -217,7 +218,7 @@ class Run:
                 self.best[name].index_copy_(axis, target, parameter.detach().index_select(axis, source))
 
     @torch.no_grad()
-    def _learn_homophily(self, evaluation: Evaluation, losses: Tensor) -> None:
+    def _learn_homophily(self, evaluation: Evaluation, losses: Reals) -> None:
         """Give the shape regulariser the predicted homophily when it is due, and the curves a row when they are."""
         due = self.shape.active and self.epoch % self.shared.refresh == 0
         interval = self.shared.history_interval
@@ -232,16 +233,16 @@ class Run:
         if wanted:
             row = torch.full((1 + len(CURVES), len(self.configs)), float("nan"), dtype=torch.float64)
             row[0] = self.epoch
-            parts = (losses.double()[None], evaluation.scores, homophily.double()[None])
-            row[1:, self.members.cpu()] = torch.cat([part.cpu() for part in parts])
+            parts = [losses[None], evaluation.scores.cpu().numpy(), homophily.cpu().numpy()[None]]
+            row[1:, self.members.cpu()] = torch.from_numpy(np.concatenate(parts).astype(np.float64))
             self.curves.append(row)
 
-    def _remove_finished(self, finite: Tensor) -> None:
+    def _remove_finished(self, finite: NDArray[np.bool_]) -> None:
         """Go on without members that failed or have run out of patience."""
-        sound, patience = finite.cpu().numpy(), self.shared.patience
+        patience = self.shared.patience
         self.epochs[self.places] = self.epoch
-        self.failed[self.places] = ~sound
-        going = sound if patience is None else sound & (self.epoch - self.best_epoch[self.places] < patience)
+        self.failed[self.places] = ~finite
+        going = finite if patience is None else finite & (self.epoch - self.best_epoch[self.places] < patience)
         if not going.all():
             left = torch.from_numpy(np.flatnonzero(going)).to(self.device)
             self._keep(left, self.members[left])

@@ -58,7 +58,7 @@ def shape_penalty(
     tensor([0.2500])
     """
     excess = (homophily - pivot).detach()
-    return banded_norms(values, bands, band_weights(excess, gammas), squared=squared)
+    return banded_norms(values, bands.to(values), band_weights(excess, gammas).to(values), squared=squared)
 
 
 def band_weights(excess: Tensor, gammas: Tensor) -> Tensor:
@@ -68,13 +68,11 @@ def band_weights(excess: Tensor, gammas: Tensor) -> Tensor:
 
 def banded_norms(values: Tensor, bands: Tensor, weights: Tensor, *, squared: bool) -> Tensor:
     """The weighted sum ``(P,)`` of the norms of values ``(Q, P)``, or ``(Q, P, d)``, in three bands."""
-    weights, inside = weights.to(values), bands.to(values)
     if squared:
-        at_points = inside.T @ weights
         energy = values.square() if values.ndim == 2 else values.square().mean(dim=2)
-        return (at_points * energy).sum(dim=0)
+        return (bands.T @ weights * energy).sum(dim=0)
     # vector_norm has the subgradient 0 at 0, where the norm has no gradient.
-    norms = torch.linalg.vector_norm(values * inside.view(3, -1, *[1] * (values.ndim - 1)), dim=1)
+    norms = torch.linalg.vector_norm(values * bands.view(3, -1, *[1] * (values.ndim - 1)), dim=1)
     penalty: Tensor = (weights * (norms if values.ndim == 2 else norms.mean(dim=2))).sum(dim=0)
     return penalty
 
@@ -128,7 +126,7 @@ class ShapeRegulariser:
             return 0.0
         parameters = model.filter_parameters()
         values = parameters["values"] if self.shared.penalises_raw else model.filter.amplitudes(parameters)
-        return banded_norms(values, self.bands, self.weights, squared=self.shared.squared)
+        return banded_norms(values, self.bands.to(values), self.weights.to(values), squared=self.shared.squared)
 
     def _weigh(self) -> None:
         excess = torch.from_numpy(self.homophily[self.places] - self.pivot[self.places])
