@@ -55,13 +55,8 @@ class Adjacency:
         return len(self.columns) // 2
 
     def blocks(self, entries: int) -> Iterator[slice]:
-        """Slices of at least one row that hold about ``entries`` entries each."""
-        start = 0
-        while start < self.nodes:
-            last = int(np.searchsorted(self.rows, int(self.rows[start]) + entries, side="right")) - 1
-            stop = min(self.nodes, max(start + 1, last))
-            yield slice(start, stop)
-            start = stop
+        """Slices of rows that hold at most ``entries`` entries each, or a single row."""
+        return _row_blocks(self.rows, entries)
 
     def __repr__(self) -> str:
         return f"Adjacency(nodes={self.nodes}, edges={self.edges}, weighted={self.weights is not None})"
@@ -206,8 +201,11 @@ def _sort_edges(folder: Path, pieces: Iterable[EdgePiece], *, nodes: int, entrie
     All edges are written to one file while the entries of each row are counted. Then both directions of each edge go
     to another file, into the part that belongs to its row, and each part is sorted alone and appended to the matrix.
     """
+    if entries < 1:
+        raise ValueError(f"entries must be at least 1, got {entries}")
     degrees, weighted = _spool(folder / "edges", pieces, nodes)
-    bounds, kind = _cut(degrees, entries), _entry(weighted)
+    pointers = np.concatenate([[0], np.cumsum(degrees)])
+    bounds, kind = np.array([0, *(rows.stop for rows in _row_blocks(pointers, entries))]), _entry(weighted)
     _distribute(folder / "edges", folder / "parts", degrees, bounds, kind, step=min(max(entries // 2, LEAST), MOST))
     (folder / "edges").unlink()
     _sort_parts(folder, degrees, bounds, kind)
@@ -255,16 +253,13 @@ def _check_piece(piece: EdgePiece, nodes: int, seen: int) -> tuple[NDArray[np.in
     return ends, weights
 
 
-def _cut(degrees: NDArray[np.int64], entries: int) -> NDArray[np.int64]:
-    """First rows of parts with at most ``entries`` entries (or a single row), followed by n."""
-    if entries < 1:
-        raise ValueError(f"entries must be at least 1, got {entries}")
-    before = np.concatenate([[0], np.cumsum(degrees)])
-    bounds = [0]
-    while bounds[-1] < len(degrees):
-        last = int(np.searchsorted(before, before[bounds[-1]] + entries, side="right")) - 1
-        bounds.append(min(max(last, bounds[-1] + 1), len(degrees)))
-    return np.array(bounds, dtype=np.int64)
+def _row_blocks(pointers: NDArray[np.int64], entries: int) -> Iterator[slice]:
+    start, nodes = 0, len(pointers) - 1
+    while start < nodes:
+        last = int(np.searchsorted(pointers, int(pointers[start]) + entries, side="right")) - 1
+        stop = min(nodes, max(start + 1, last))
+        yield slice(start, stop)
+        start = stop
 
 
 def _distribute(
