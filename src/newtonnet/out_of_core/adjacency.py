@@ -21,6 +21,8 @@ ENTRIES = 1 << 23
 """Default number of entries that are sorted at once; each takes about 40 bytes of memory."""
 PIECE = 1 << 20
 """Edges of a Parquet file that are read at once."""
+NAMES = ("rows.i64", "columns.i32", "weights.f32")
+"""Files of an adjacency."""
 LEAST, MOST = 1 << 16, 1 << 20
 """Bounds on the number of edges that are distributed to parts at once; between them it is ``entries / 2``."""
 
@@ -106,16 +108,19 @@ def write_adjacency(
     """
     folder = Path(folder)
     if isinstance(edges, Graph):
-        adjacency = adjacency_of(edges)
-        sources = np.repeat(np.arange(adjacency.nodes), np.diff(adjacency.rows))
-        pairs = np.stack([sources, adjacency.columns])
-        edges, nodes = [pairs if adjacency.weights is None else (pairs, adjacency.weights)], adjacency.nodes
+        nodes = edges.nodes
     if nodes is None or not 1 <= nodes < 2**31:
         raise ValueError(f"pieces of edges need the number of nodes, from 1 to 2^31 - 1, got {nodes}")
     with new_folder(folder) as building:
-        weighted = _sort_edges(building, edges, nodes=nodes, entries=entries)
-        count = (building / "columns.i32").stat().st_size // 4
-        adjacency = _hashed(*_map(building, nodes, count, weighted=weighted))
+        if isinstance(edges, Graph):
+            adjacency = adjacency_of(edges)
+            for name, array in zip(NAMES, (adjacency.rows, adjacency.columns, adjacency.weights), strict=True):
+                if array is not None:
+                    array.tofile(building / name)
+        else:
+            weighted = _sort_edges(building, edges, nodes=nodes, entries=entries)
+            count = (building / "columns.i32").stat().st_size // 4
+            adjacency = _hashed(*_map(building, nodes, count, weighted=weighted))
         about = {
             "format": FORMAT,
             "nodes": adjacency.nodes,
