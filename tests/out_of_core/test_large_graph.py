@@ -1,5 +1,6 @@
 """Tables whose edges are kept on disk give the same graph as in memory; a graph on disk prints in one line."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -199,3 +200,14 @@ def test_one_in_memory_too(tmp_path, weighted):
 def test_directed_edges_on_disk_are_refused(write, tmp_path):
     with pytest.raises(ValueError, match="edges on disk cannot be directed"):
         read_tables_on_disk(*write("csv", "texts"), TableOptions(directed=True), folder=tmp_path / "a")
+
+
+def test_a_graph_on_disk_is_pickled_by_its_folder(tmp_path, rng, weighted):
+    edges, x = rng.integers(0, 5000, size=(2, 20_000)), rng.standard_normal((5000, 8), dtype=np.float32)
+    graph = write_graph(tmp_path / "g", [edges], [x], [np.arange(5000) % 2], nodes=5000)
+    sent = pickle.dumps(graph)
+    assert len(sent) < 1000
+    assert pickle.loads(sent).checksum == graph.checksum
+    again = pickle.loads(pickle.dumps(as_large(weighted)))
+    assert again.checksum == weighted.checksum
+    assert np.array_equal(again.features, weighted.features)

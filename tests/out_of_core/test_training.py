@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from newtonnet.datasets import Split, csbm, make_splits
-from newtonnet.nn import build
+from newtonnet.graphs import from_edges
+from newtonnet.nn import Options, build
 from newtonnet.out_of_core import (
     Batching,
     LargeGraph,
@@ -25,7 +26,7 @@ from newtonnet.out_of_core.batches import epoch_batches, sample_edges
 from newtonnet.out_of_core.training import make_job, pack, train_splits, unpack
 from newtonnet.polynomials import newton_filter
 from newtonnet.polynomials.points import equispaced
-from newtonnet.training import Record, Setting, fit, predicted_homophily, summarise
+from newtonnet.training import Config, Record, Setting, fit, predicted_homophily, summarise
 
 
 def changed(setting, options=None, **config):
@@ -62,6 +63,14 @@ def test_records_say_what_was_trained_and_come_back_from_json(tmp_path, heteroph
     assert record.history["epoch"] == list(range(1, 13))
     assert record.history["validation"][record.outcome.best_epoch - 1] == pytest.approx(record.outcome.validation)
     assert Record.from_json(record.to_json()).outcome == record.outcome
+
+
+def test_the_id_of_a_record_is_the_one_of_stored_records():
+    x, y = np.array([[1.0], [2.0], [4.0], [8.0]]), [0, 1, 0, 1]
+    graph = from_edges([[0, 1, 2], [1, 2, 3]], x, labels=y, name="path")
+    setting = Setting("t", Options(hidden=8, dropout=0.3, degree=4), Config(max_epochs=2, gammas=(0.1, 0.2, 0.3)))
+    split = Split([0, 1], [2], [3], index=1)
+    assert make_job(graph, [split], setting, None, None).record_id(split) == "68f1e2852a7fe289"
 
 
 def test_probabilities_of_the_best_state_give_the_recorded_score(tmp_path, heterophilous, splits, setting):
