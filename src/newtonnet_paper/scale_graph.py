@@ -26,9 +26,9 @@ def generate(
     r"""Generate a graph with two equal classes in a new folder.
 
     Node i has class i mod 2 and features :math:`\pm\mu u + w_i` with a fixed direction :math:`u` of length 1 and
-    :math:`w_i \sim N(0, I)`. Both ends of an edge are uniform; they have equal classes with probability h. Repeated edges
-    and self-loops are dropped, so slightly fewer remain. A piece depends only on its number and the seed, so the graph is
-    the same on every machine and with any amount of memory.
+    :math:`w_i \sim N(0, I)`. Both ends of an edge are uniform; they have equal classes with probability h. Repeated
+    edges and self-loops are dropped, so slightly fewer remain. A piece depends only on its number and the seed, so the
+    graph is the same on every machine and with any amount of memory.
 
     Args:
         folder: a new or empty folder.
