@@ -137,7 +137,9 @@ class Run:
         population = len(configs)
         self.whole, self.whole_source, self.configs, self.device = model, source, configs, device
         self.shared = configs[0]
-        self.shape = ShapeRegulariser(model.filter, configs, classes=source.classes, has_edges=source.has_edges)
+        self.shape = ShapeRegulariser(
+            model.filter, configs, classes=source.classes, has_edges=source.has_edges, dtype=model.dtype
+        )
         ceilings = [float("inf") if config.ceiling is None else config.ceiling for config in configs]
         self.ceilings = torch.tensor(ceilings, dtype=model.dtype, device=device)
         self.epoch = 0

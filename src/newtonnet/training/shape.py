@@ -85,6 +85,7 @@ class ShapeRegulariser:
         configs: one for each member.
         classes: number of classes.
         has_edges: whether there is a homophily to learn; without one the penalty is 0.
+        dtype: type of the filter's values.
 
     Attributes:
         homophily: learned h of every member, ``(P,)``; the pivot until it is learned.
@@ -93,10 +94,16 @@ class ShapeRegulariser:
     """
 
     def __init__(
-        self, filter: Filter | None, configs: Sequence[Config], *, classes: int, has_edges: bool = True
+        self,
+        filter: Filter | None,
+        configs: Sequence[Config],
+        *,
+        classes: int,
+        has_edges: bool = True,
+        dtype: torch.dtype = torch.float32,
     ) -> None:
-        self.shared, self.has_edges = configs[0], has_edges
-        self.bands = band_masks(filter.points) if filter is not None else torch.zeros(3, 0, dtype=torch.bool)
+        self.shared, self.has_edges, self.dtype = configs[0], has_edges, dtype
+        self.bands = torch.zeros(3, 0, dtype=dtype) if filter is None else band_masks(filter.points).to(dtype)
         self.gammas = np.array([config.gammas for config in configs]).T
         self.pivot = np.full(len(configs), 1 / classes)
         self.homophily = self.pivot.copy()
@@ -126,11 +133,12 @@ class ShapeRegulariser:
             return 0.0
         parameters = model.filter_parameters()
         values = parameters["values"] if self.shared.penalises_raw else model.filter.amplitudes(parameters)
-        return banded_norms(values, self.bands.to(values), self.weights.to(values), squared=self.shared.squared)
+        bands, weights = self.bands.to(values.device), self.weights.to(values.device)
+        return banded_norms(values, bands, weights, squared=self.shared.squared)
 
     def _weigh(self) -> None:
         excess = torch.from_numpy(self.homophily[self.places] - self.pivot[self.places])
-        self.weights = band_weights(excess, torch.from_numpy(self.gammas[:, self.places]))
+        self.weights = band_weights(excess, torch.from_numpy(self.gammas[:, self.places])).to(self.dtype)
 
 
 def adjusted_pivot(degrees: Tensor, classes: Tensor, count: int) -> Tensor:
