@@ -151,7 +151,7 @@ def test_the_penaltys_gradient_is_its_closed_form(nonnegative, raw, squared, cha
     values = torch.tensor(rng.standard_normal(shape), requires_grad=True)
     variant, norm = "code" if raw else "paper", "squared" if squared else "norm"
     configs = [Config(gammas=tuple(rng.random(3)), variant=variant, penalty=norm) for _ in range(2)]
-    regulariser = ShapeRegulariser(filter, configs, classes=2)
+    regulariser = ShapeRegulariser(filter, configs, classes=2, dtype=torch.float64)
     homophily = rng.random(2)
     regulariser.follow(homophily)
     model = SimpleNamespace(filter=filter, filter_parameters=lambda: {"values": values})

@@ -182,11 +182,11 @@ def fingerprint(graph: Graph) -> tuple[int, str]:
 def check_same_graph(graph: Graph, transductive: tuple[int, str] | None, *, model: str) -> None:
     """Refuse another graph than the one that a model with weights for every node was built for, if it was.
 
-    The order of the nodes is not checked: whoever reorders them has to reorder the model's rows too.
+    The order of the nodes is not checked: code that reorders them must reorder the model's rows too.
     """
     if transductive is not None and fingerprint(graph) != transductive:
         raise ValueError(
             f"model {model!r} has weights for each of the {transductive[0]} nodes of the graph it was built for, and "
-            f"{graph.name!r} ({graph.nodes} nodes) is another one; train it anew there, or use a model that can leave "
-            "its graph"
+            f"{graph.name!r} ({graph.nodes} nodes) is another one; train it again there, or use a model that "
+            "can be applied to other graphs"
         )

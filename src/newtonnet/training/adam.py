@@ -52,15 +52,11 @@ class Adam:
     def step(self) -> None:
         """Move every member's parameters once by their gradients, and clear these."""
         self.steps += 1
+        move = self._native_step if self._native else self._torch_step
         for name, parameter in self.parameters.items():
-            gradient = parameter.grad
-            if gradient is None:
-                continue
-            parameter.grad = None
-            if is_native(parameter):
-                self._native_step(name, parameter, gradient.contiguous())
-            else:
-                self._torch_step(name, parameter, gradient)
+            if parameter.grad is not None:
+                move(name, parameter, parameter.grad)
+                parameter.grad = None
 
     def _torch_step(self, name: str, parameter: Tensor, gradient: Tensor) -> None:
         first_bias, second_bias = (1 - beta**self.steps for beta in BETAS)
@@ -76,7 +72,8 @@ class Adam:
 
     def _native_step(self, name: str, parameter: Tensor, gradient: Tensor) -> None:
         before, members, after = self._sizes[name]
-        first_bias, second_bias = (1 - beta**self.steps for beta in BETAS)
+        first_bias, second_bias = 1 - BETAS[0] ** self.steps, 1 - BETAS[1] ** self.steps
+        gradient = gradient.contiguous()
         kernels.adam_kernel(parameter.dtype, decoupled=self.decoupled)(
             parameter.data_ptr(),
             gradient.data_ptr(),
@@ -90,6 +87,10 @@ class Adam:
             1 / first_bias,
             1 / second_bias,
         )
+
+    @cached_property
+    def _native(self) -> bool:
+        return all(is_native(parameter) for parameter in self.learned)
 
     @cached_property
     def _sizes(self) -> dict[str, tuple[int, int, int]]:

@@ -44,7 +44,7 @@ def deferred_interrupt() -> Iterator[Callable[[], None]]:
     Nothing changes outside the main thread, where Python receives no signals, or where the caller already handles or
     ignores Ctrl-C: such a caller ends a training with ``stop``.
     """
-    asked = threading.Event()
+    pressed = threading.Event()
     ours = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGINT)
     if not ours or before is not signal.default_int_handler:
@@ -52,11 +52,11 @@ def deferred_interrupt() -> Iterator[Callable[[], None]]:
         return
 
     def hold(number: int, frame: FrameType | None) -> None:
-        asked.set()
+        pressed.set()
         signal.signal(signal.SIGINT, before)
 
     def release() -> None:
-        if asked.is_set():
+        if pressed.is_set():
             raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, hold)

@@ -27,8 +27,8 @@ SHARED = (
 class Config:
     """One member's training. ``variant`` chooses how the paper's penalty is read; see ``penalty`` and its neighbours.
 
-    The paper: squared norms of the filter's values, homophily learned anew every epoch. Its released code: plain
-    norms of the raw values, homophily anew every 10 epochs. The published settings belong to the code.
+    The paper: squared norms of the filter's values, homophily learned again in every epoch. Its released code: plain
+    norms of the raw values, homophily every 10 epochs. The published settings belong to the code.
     """
 
     seed: int = 0
@@ -68,7 +68,7 @@ class Config:
     """What homophily is compared with: ``uniform`` is the paper's 1/C; ``adjusted`` the ratio expected by chance for
     classes of these degrees, which is right where classes are unbalanced and equal to 1/C where they are balanced."""
     homophily_interval: int | None = None
-    """Learn the homophily anew every so many epochs; None takes the variant's, 1 or 10."""
+    """Epochs between two estimates of the homophily; None takes the variant's, 1 or 10."""
     metric: str = "accuracy"
     """What validation and test report: ``accuracy``, or ``roc_auc`` for two classes."""
     history_interval: int = 10

@@ -48,7 +48,7 @@ class Evaluation:
         finite: whether all logits of a member are finite, ``(P,)``.
         classes: class of every node, predicted or, where it trains, its label, ``(n, P)``, if the source has them.
         accuracies: as ``scores``, for accuracy whatever the metric is, if the source has them.
-        logits: of the model without dropout. With an autograd graph they are also the next epoch's training logits.
+        logits: of a model without dropout, with their autograd graph: the next epoch trains on them. None otherwise.
     """
 
     scores: Tensor
@@ -97,7 +97,7 @@ class Source(Protocol):
         """The model without dropout; None in an epoch that is not evaluated."""
 
     def homophily(self, model: Population, evaluation: Evaluation, *, chance: bool) -> tuple[Tensor, Tensor | None]:
-        """Predicted homophily of each member, ``(P,)``, and, where asked for, the one that chance gives."""
+        """Predicted homophily of each member, ``(P,)``, and, on request, the one that chance gives."""
 
     def finish(self, model: Population) -> FinalEvaluation:
         """Evaluate the model at its best state."""
@@ -137,12 +137,19 @@ class Run:
         population = len(configs)
         self.whole, self.whole_source, self.configs, self.device = model, source, configs, device
         self.shared = configs[0]
-        self.shape = ShapeRegulariser(model.filter, configs, classes=source.classes, has_edges=source.has_edges)
+        self.shape = ShapeRegulariser(
+            model.filter,
+            configs,
+            classes=source.classes,
+            has_edges=source.has_edges,
+            dtype=model.dtype,
+            device=device,
+        )
         ceilings = [float("inf") if config.ceiling is None else config.ceiling for config in configs]
         self.ceilings = torch.tensor(ceilings, dtype=model.dtype, device=device)
         self.epoch = 0
         self.best = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
-        self.best_scores, self.last_scores = np.full((2, 3, population), np.nan)
+        self.best_scores, self.last_scores = (np.full((3, population), np.nan) for _ in range(2))
         self.best_epoch = np.zeros(population, dtype=np.int64)
         self.epochs = np.zeros(population, dtype=np.int64)
         self.failed = np.zeros(population, dtype=np.bool_)
@@ -156,7 +163,7 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        """Whether nobody trains any more."""
+        """Whether no member trains any more."""
         return len(self.members) == 0 or self.epoch >= self.shared.max_epochs
 
     def step(self) -> None:
@@ -174,6 +181,7 @@ class Run:
         finite = np.isfinite(mean)
         evaluation = source.evaluate(model, self.epoch)
         if evaluation is not None:
+            self.ahead = evaluation.logits
             finite &= evaluation.finite.cpu().numpy()
             self._keep_best(evaluation, finite)
             self._learn_homophily(evaluation, mean)
@@ -223,7 +231,6 @@ class Run:
         due = self.shape.active and self.epoch % self.shared.refresh == 0
         interval = self.shared.history_interval
         wanted = interval > 0 and self.epoch % interval == 0
-        self.ahead = evaluation.logits if evaluation.logits is not None and evaluation.logits.requires_grad else None
         if not due and not wanted:
             return
         adjusted = due and self.shared.pivot == "adjusted"

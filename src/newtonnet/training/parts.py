@@ -69,7 +69,7 @@ class MemberBytes:
     Attributes:
         kept: for its backward pass.
         by_torch: of these, results of torch's own operations, each of which goes over all members at once; the native
-            kernels take theirs piece by piece, and are as fast where the whole leaves the cache.
+            kernels work piece by piece, and are as fast where the whole does not fit the cache.
         owned: for its parameters.
     """
 
@@ -139,7 +139,7 @@ class Parts:
         self.locks = [threading.Lock() for _ in sizes]
 
     def start(self, part: int) -> Run:
-        """The run of a part, made when it is first asked for."""
+        """The run of a part, made when it is first needed."""
         run = self.runs[part]
         if run is None:
             members = self.members[part]

@@ -58,7 +58,8 @@ def shape_penalty(
     tensor([0.2500])
     """
     excess = (homophily - pivot).detach()
-    return banded_norms(values, bands.to(values), band_weights(excess, gammas).to(values), squared=squared)
+    inside, weights = bands.to(values), band_weights(excess, gammas).to(values)
+    return weighted_energy(values, inside.T @ weights) if squared else weighted_norms(values, inside, weights)
 
 
 def band_weights(excess: Tensor, gammas: Tensor) -> Tensor:
@@ -66,11 +67,14 @@ def band_weights(excess: Tensor, gammas: Tensor) -> Tensor:
     return torch.stack([-excess, excess.abs(), excess]) * gammas
 
 
-def banded_norms(values: Tensor, bands: Tensor, weights: Tensor, *, squared: bool) -> Tensor:
-    """The weighted sum ``(P,)`` of the norms of values ``(Q, P)``, or ``(Q, P, d)``, in three bands."""
-    if squared:
-        energy = values.square() if values.ndim == 2 else values.square().mean(dim=2)
-        return (bands.T @ weights * energy).sum(dim=0)
+def weighted_energy(values: Tensor, weights: Tensor) -> Tensor:
+    """The sum ``(P,)`` of squared values ``(Q, P)``, or ``(Q, P, d)``, with weights at the points ``(Q, P)``."""
+    energy = values.square() if values.ndim == 2 else values.square().mean(dim=2)
+    return (weights * energy).sum(dim=0)
+
+
+def weighted_norms(values: Tensor, bands: Tensor, weights: Tensor) -> Tensor:
+    """The sum ``(P,)`` of the norms of values ``(Q, P)``, or ``(Q, P, d)``, in bands ``(3, Q)`` with weights."""
     # vector_norm has the subgradient 0 at 0, where the norm has no gradient.
     norms = torch.linalg.vector_norm(values * bands.view(3, -1, *[1] * (values.ndim - 1)), dim=1)
     penalty: Tensor = (weights * (norms if values.ndim == 2 else norms.mean(dim=2))).sum(dim=0)
@@ -85,6 +89,8 @@ class ShapeRegulariser:
         configs: one for each member.
         classes: number of classes.
         has_edges: whether there is a homophily to learn; without one the penalty is 0.
+        dtype: type of the filter's values.
+        device: where these are.
 
     Attributes:
         homophily: learned h of every member, ``(P,)``; the pivot until it is learned.
@@ -93,10 +99,18 @@ class ShapeRegulariser:
     """
 
     def __init__(
-        self, filter: Filter | None, configs: Sequence[Config], *, classes: int, has_edges: bool = True
+        self,
+        filter: Filter | None,
+        configs: Sequence[Config],
+        *,
+        classes: int,
+        has_edges: bool = True,
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | str = "cpu",
     ) -> None:
         self.shared, self.has_edges = configs[0], has_edges
-        self.bands = band_masks(filter.points) if filter is not None else torch.zeros(3, 0, dtype=torch.bool)
+        masks = torch.zeros(3, 0) if filter is None else band_masks(filter.points)
+        self.bands = masks.to(device=device, dtype=dtype)
         self.gammas = np.array([config.gammas for config in configs]).T
         self.pivot = np.full(len(configs), 1 / classes)
         self.homophily = self.pivot.copy()
@@ -121,16 +135,19 @@ class ShapeRegulariser:
         self._weigh()
 
     def penalty(self, model: Population) -> Tensor | float:
-        """The penalty on the filter's amplitudes, or on its raw values, ``(P,)``; 0 where nobody has one."""
+        """The penalty on the filter's amplitudes, or on its raw values, ``(P,)``; 0 where no member has one."""
         if not self.active or model.filter is None:
             return 0.0
         parameters = model.filter_parameters()
         values = parameters["values"] if self.shared.penalises_raw else model.filter.amplitudes(parameters)
-        return banded_norms(values, self.bands.to(values), self.weights.to(values), squared=self.shared.squared)
+        if self.shared.squared:
+            return weighted_energy(values, self.at_points)
+        return weighted_norms(values, self.bands, self.weights)
 
     def _weigh(self) -> None:
         excess = torch.from_numpy(self.homophily[self.places] - self.pivot[self.places])
-        self.weights = band_weights(excess, torch.from_numpy(self.gammas[:, self.places]))
+        self.weights = band_weights(excess, torch.from_numpy(self.gammas[:, self.places])).to(self.bands)
+        self.at_points = self.bands.T @ self.weights
 
 
 def adjusted_pivot(degrees: Tensor, classes: Tensor, count: int) -> Tensor:

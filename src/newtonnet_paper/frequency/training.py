@@ -23,7 +23,7 @@ TOGETHER = 36
 
 @dataclass(frozen=True)
 class Protocol:
-    """How each filter's encoder is trained; the defaults are the released code's, but for the number of epochs."""
+    """How each filter's encoder is trained; the defaults are the released code's, except for the number of epochs."""
 
     epochs: int = 1200
     every: int = 10
