@@ -277,7 +277,7 @@ def _another_seed(path):
         ),
         (
             ["RUN", "--nodes", "strange.csv", "--edges", "none.csv", "--out", "o.csv"],
-            "known: cat, dog, big; blank it or leave the column out",
+            "known: cat, dog, big; leave the cell blank, or the column out",
         ),
         (
             ["RUN", "--nodes", "texts.csv", "--edges", "none.csv", "--out", "o.csv"],
