@@ -4,7 +4,7 @@ import torch
 
 from newtonnet import NewtonNetClassifier, cross_validate
 from newtonnet.datasets import csbm
-from newtonnet.nn import ZOO, Entry, Options, SpectralNet
+from newtonnet.nn import ZOO, ModelEntry, Options, SpectralNet
 from newtonnet.polynomials import Filter, equispaced, to_chebyshev
 
 
@@ -25,7 +25,7 @@ def build(graph, options, seeds, dtype):
     return SpectralNet(filter, features=features, classes=graph.classes, seeds=seeds, name="hermite", dtype=dtype)
 
 
-ZOO["hermite"] = Entry(build, Options(degree=4), "an example")
+ZOO["hermite"] = ModelEntry(build, Options(degree=4), "an example")
 
 graph = csbm(0.1, nodes=300, features=300)
 for name in ("hermite", "newtonnet", "gcn"):

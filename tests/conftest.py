@@ -16,7 +16,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell gives this to w
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-RAY = ("tests/search/test_ray_executor.py", "tests/precomputed/test_distributed.py")
+RAY = ("tests/search/test_ray_executor.py", "tests/out_of_core/test_ray_training.py")
 """Tests that start clusters: one after the other, in one process, or they starve each other."""
 
 

@@ -74,8 +74,8 @@ def test_a_graph_from_pieces_is_written_as_shown(monkeypatch, tmp_path):
 def test_training_on_several_machines_is_called_as_shown(monkeypatch):
     pretend(monkeypatch, "newtonnet.load")
     pretend(monkeypatch, "newtonnet.make_splits")
-    made = pretend(monkeypatch, "newtonnet.out_of_core.precompute")
-    trained = pretend(monkeypatch, "newtonnet.out_of_core.distributed.train_on_ray", ([], []))
+    made = pretend(monkeypatch, "newtonnet.out_of_core.propagate_to_disk")
+    trained = pretend(monkeypatch, "newtonnet.out_of_core.train_on_ray", ([], []))
     run("scale 2")
     assert made.call_args.args[1] == trained.call_args.kwargs["store"]
     assert made.call_args.kwargs["degree"] == trained.call_args.args[2].options.degree

@@ -16,12 +16,10 @@ import numpy as np
 
 from newtonnet.datasets import Split
 from newtonnet.nn import Options
-from newtonnet.out_of_core.batches import Batching
-from newtonnet.out_of_core.generate import generate
-from newtonnet.out_of_core.large_graph import open_graph
-from newtonnet.out_of_core.propagate_blocks import precompute
-from newtonnet.out_of_core.run import train_precomputed
+from newtonnet.out_of_core import Batching, open_graph, propagate_to_disk, train_out_of_core
 from newtonnet.training import Config, Setting
+
+from .scale_graph import generate
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,9 @@ def _generate(size: Size, folder: Path) -> dict[str, Any] | None:
 
 def _precompute(size: Size, folder: Path) -> dict[str, Any] | None:
     graph = open_graph(folder / "graph")
-    store = precompute(graph, folder / "blocks", degree=size.degree, max_memory=size.max_memory, threads=size.threads)
+    store = propagate_to_disk(
+        graph, folder / "blocks", degree=size.degree, max_memory=size.max_memory, threads=size.threads
+    )
     return {"columns": store.width, "checksum": store.checksum}
 
 
@@ -96,7 +96,7 @@ def _train(size: Size, folder: Path) -> dict[str, Any] | None:
     split = Split(order[:train], order[train : train + validation], order[train + validation :], protocol="random")
     config = Config(max_epochs=size.epochs, weight_decay=0.0, gammas=(0.01, 0.01, 0.01), history_interval=1)
     setting = Setting("scale", Options(degree=size.degree, dropout=0.2), config)
-    record = train_precomputed(
+    record = train_out_of_core(
         graph,
         [split],
         setting,

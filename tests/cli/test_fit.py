@@ -18,8 +18,7 @@ from newtonnet import NewtonNetClassifier
 from newtonnet.analysis.run_folder import round_rows
 from newtonnet.cli import app, run
 from newtonnet.tables import load_tables
-from newtonnet.training import Record
-from newtonnet.training.run import Run
+from newtonnet.training import Record, Run
 
 FAST = ["--no-tune", "--max-epochs", "25", "--threads", "1", "--folds", "0"]
 THREE = ["--nodes", "three.csv", "--edges", "none.csv"]

@@ -39,14 +39,14 @@ def temporary(tmp_path, monkeypatch):
 def seen(monkeypatch):
     """The graphs that a command reads."""
     graphs = []
-    read = workflow.read_mapped
+    read = workflow.read_tables_on_disk
 
     def note(*arguments, **options):
         found = read(*arguments, **options)
         graphs.append(found.graph)
         return found
 
-    monkeypatch.setattr(workflow, "read_mapped", note)
+    monkeypatch.setattr(workflow, "read_tables_on_disk", note)
     monkeypatch.setattr(workflow, "read_tables", _not_at_once)
     return graphs
 
@@ -110,7 +110,7 @@ def test_features_are_filtered_once_for_the_model_its_predictions_and_all_folds(
 
 def test_edges_on_disk_and_in_memory_give_the_same_model(tables, tmp_path, monkeypatch):
     assert fit(tables.arguments, tmp_path / "disk") == 0
-    monkeypatch.setattr(workflow, "read_mapped", _in_memory)
+    monkeypatch.setattr(workflow, "read_tables_on_disk", _in_memory)
     assert fit(tables.arguments, tmp_path / "memory") == 0
     first, second = ((tmp_path / place / "predictions.csv").read_bytes() for place in ("disk", "memory"))
     assert first == second
@@ -155,7 +155,7 @@ def test_ctrl_c_leaves_nothing_in_temporary_folders(tables, tmp_path, temporary,
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("newtonnet.estimator.members.train_precomputed", interrupted)
+    monkeypatch.setattr("newtonnet.estimator.members.train_out_of_core", interrupted)
     assert fit(tables.arguments, tmp_path / "run") == 130
     assert list(temporary.iterdir()) == []
 

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from newtonnet.cli import app, run
-from newtonnet.training import Record
-from newtonnet.training.run import Run
+from newtonnet.training import Record, Run
 
 FAST = ["--splits", "2", "--max-epochs", "30"]
 

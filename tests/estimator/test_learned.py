@@ -6,7 +6,7 @@ from numpy.polynomial import Chebyshev
 from newtonnet import NewtonNetClassifier
 from newtonnet.datasets import csbm
 from newtonnet.estimator import LearnedFilter
-from newtonnet.nn import ZOO, Entry, Options, SpectralNet
+from newtonnet.nn import ZOO, ModelEntry, Options, SpectralNet
 from newtonnet.polynomials import Filter, equispaced
 from newtonnet.training import FREQUENCIES
 
@@ -78,7 +78,7 @@ def test_an_own_filter_judged_at_few_points_is_the_one_that_was_trained(tmp_path
         shape = {"features": graph.features.shape[1], "classes": graph.classes, "seeds": seeds}
         return SpectralNet(filter, **shape, name="own", dtype=dtype)
 
-    ZOO["own"] = Entry(build, Options(), "this test")
+    ZOO["own"] = ModelEntry(build, Options(), "this test")
     try:
         model = NewtonNetClassifier("own", tune="off", max_epochs=5, folds=2).fit(csbm(0.1, nodes=100, features=20))
         curves = [

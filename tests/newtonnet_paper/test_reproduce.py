@@ -1,8 +1,8 @@
 import json
 
 import pytest
-
 from newtonnet.cli.amounts import seconds
+
 from newtonnet.cli.app import app, run
 
 

@@ -8,7 +8,7 @@ import torch
 
 from newtonnet.datasets import csbm, make_splits
 from newtonnet.graphs import from_scipy
-from newtonnet.nn import Noise, Options, build
+from newtonnet.nn import Noise, Options, build, dropout
 from newtonnet.training import Config, fit
 
 BRANCHED = Options(hidden=4, branch=6)
@@ -59,7 +59,7 @@ def test_training_drops_hidden_units_of_the_branch_and_neither_links_nor_anythin
     plain = without_branch(model, graph)
     adjacency = torch.tensor(graph.adjacency.toarray(), dtype=torch.float64)
     hidden = torch.relu(torch.einsum("nm,mph->nph", adjacency, model.branch_weight1) + model.branch_bias1)
-    dropped = noise.drop_members(hidden, 0.6, stream=3)
+    dropped = dropout(hidden, rate=0.6, noise=noise, stream=3)
     branch = torch.einsum("nph,phc->npc", dropped, model.branch_weight2) + model.branch_bias2
     expected = plain(plain.prepare(graph), noise) + branch
     torch.testing.assert_close(model(model.prepare(graph), noise), expected, rtol=1e-10, atol=1e-10)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from newtonnet.nn import Noise
+from newtonnet.nn import Noise, dropout
 from newtonnet.nn.noise import _mixed, _mixed_word, check_rate
 
 
@@ -14,8 +14,8 @@ def test_masks_have_mean_one_and_the_asked_rate():
 
 
 def test_a_members_mask_does_not_depend_on_its_neighbours():
-    alone = Noise(0, (5,), 3).drop_members(torch.ones(40, 1, 7), 0.5, stream=1)
-    together = Noise(0, (2, 5, 9), 3).drop_members(torch.ones(40, 3, 7), 0.5, stream=1)
+    alone = dropout(torch.ones(40, 1, 7), rate=0.5, noise=Noise(0, (5,), 3), stream=1)
+    together = dropout(torch.ones(40, 3, 7), rate=0.5, noise=Noise(0, (2, 5, 9), 3), stream=1)
     assert torch.equal(together[:, 1], alone[:, 0])
     assert not torch.equal(together[:, 0], together[:, 1])
 
@@ -23,10 +23,10 @@ def test_a_members_mask_does_not_depend_on_its_neighbours():
 @pytest.mark.parametrize("other", [Noise(0, (5,), 4), Noise(0, (6,), 3)])
 def test_masks_change_with_epoch_and_seed(other):
     template = torch.ones(40, 1, 7)
-    mask = Noise(0, (5,), 3).drop_members(template, 0.5, stream=1)
-    assert not torch.equal(mask, other.drop_members(template, 0.5, stream=1))
-    assert not torch.equal(mask, Noise(0, (5,), 3).drop_members(template, 0.5, stream=2))
-    assert torch.equal(mask, Noise(1, (5,), 3).drop_members(template, 0.5, stream=1))
+    mask = dropout(template, rate=0.5, noise=Noise(0, (5,), 3), stream=1)
+    assert not torch.equal(mask, dropout(template, rate=0.5, noise=other, stream=1))
+    assert not torch.equal(mask, dropout(template, rate=0.5, noise=Noise(0, (5,), 3), stream=2))
+    assert torch.equal(mask, dropout(template, rate=0.5, noise=Noise(1, (5,), 3), stream=1))
 
 
 @pytest.mark.parametrize("rate", [-0.1, 1.0, float("nan")])
@@ -36,14 +36,15 @@ def test_a_rate_outside_zero_to_one_is_refused(rate):
 
 
 def test_negative_seeds_have_masks_of_their_own():
-    masks = Noise(0, (-1, -2), 1).drop_members(torch.ones(50, 2, 4), 0.5, stream=0)
+    masks = dropout(torch.ones(50, 2, 4), rate=0.5, noise=Noise(0, (-1, -2), 1), stream=0)
     assert not torch.equal(masks[:, 0], masks[:, 1])
 
 
 def test_streams_differ_and_do_not_depend_on_the_shape_of_others():
     noise = Noise(0, (1,), 1)
     assert not torch.equal(
-        noise.drop_members(torch.ones(50, 1, 4), 0.5, stream=1), noise.drop_members(torch.ones(50, 1, 4), 0.5, stream=2)
+        dropout(torch.ones(50, 1, 4), rate=0.5, noise=noise, stream=1),
+        dropout(torch.ones(50, 1, 4), rate=0.5, noise=noise, stream=2),
     )
 
 

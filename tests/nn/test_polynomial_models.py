@@ -5,16 +5,15 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 import torch
 from numpy.polynomial import chebyshev as npcheb
 
 from newtonnet.datasets import csbm, make_splits
 from newtonnet.graphs import from_edges, from_scipy
 from newtonnet.nn import ZOO, Noise, build
-from newtonnet.training import Config, fit
+from newtonnet.training import Config, Run, fit
+from newtonnet.training.in_memory import graph_source, prepare
 from newtonnet.training.record import FREQUENCIES
-from newtonnet.training.run import Run, prepare
 
 PAIR = from_edges([[0], [1]], np.eye(2), labels=[0, 1])
 FILTERS = {name: build(name, PAIR).filter for name in ZOO}
@@ -308,7 +307,7 @@ def test_gammas_raise_high_above_low_frequencies_when_heterophilous(name):
     split = make_splits(graph, count=1)[0]
     configs = [Config(gammas=g, max_epochs=100, history_interval=0) for g in ((0.1, 0.1, 0.1), (0.0, 0.0, 0.0))]
     model = build(name, graph, small(name, hidden=16, degree=10), seeds=(0, 0))
-    run = Run(model, graph, [split, split], configs, "cpu", prepare(model, graph))
+    run = Run(model, graph_source(prepare(model, graph), graph, [split, split], configs), configs)
     while not run.finished:
         run.step()
     frequency = torch.tensor(FREQUENCIES)
@@ -352,26 +351,3 @@ def test_bad_options_are_refused(name, changes, message, graph):
 def test_options_of_another_model_are_refused(graph):
     with pytest.raises(TypeError, match="model 'bernnet' takes DegreeOptions, got JacobiOptions"):
         build("bernnet", graph, ZOO["jacobiconv"].options)
-
-
-@pytest.mark.parametrize("sparse", [True, False])
-@pytest.mark.parametrize("dropout", [0.0, 0.5])
-@pytest.mark.parametrize("name", FILTERED)
-def test_the_way_back_by_hand_equals_autograds(name, dropout, sparse, rng):
-    features = rng.standard_normal((60, 25)) * (rng.random((60, 25)) < (0.2 if sparse else 1))
-    graph = from_edges(rng.integers(0, 60, (2, 200)), sp.csr_array(features) if sparse else features)
-    graph = graph.relabelled(rng.integers(0, 3, 60), ("a", "b", "c"))
-    options = small(name, dropout=dropout, propagation_dropout=dropout)
-    model = randomised(build(name, graph, options, seeds=(3, 8), dtype=torch.float64))
-    inputs, noise = model.prepare(graph), Noise(1, model.seeds, 5)
-    logits, pull_back = model.differentiate(inputs, noise)
-    slopes = torch.from_numpy(rng.standard_normal(tuple(logits.shape)))
-    through_autograd = model(inputs, noise)
-    assert not logits.requires_grad
-    torch.testing.assert_close(logits, through_autograd.detach(), rtol=1e-12, atol=1e-12)
-    learned = model.learned()
-    expected = torch.autograd.grad(through_autograd, list(learned.values()), slopes)
-    found = pull_back(slopes)
-    assert set(found) == set(learned)
-    for key, gradient in zip(learned, expected, strict=True):
-        torch.testing.assert_close(found[key], gradient, rtol=1e-10, atol=1e-10)

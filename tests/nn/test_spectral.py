@@ -7,7 +7,7 @@ from scipy.interpolate import BarycentricInterpolator
 
 from newtonnet.datasets import csbm
 from newtonnet.graphs import from_edges, from_scipy, propagate
-from newtonnet.nn import Noise, Options, SpectralNet, build
+from newtonnet.nn import Noise, Options, SpectralNet, build, dropout
 from newtonnet.polynomials import chebyshev_points, equispaced, newton_filter
 
 
@@ -50,9 +50,9 @@ def test_training_pass_drops_features_hidden_units_and_signals_each_with_its_own
     x = torch.tensor(graph.features, dtype=torch.float64)
     x = noise.drop_shared(x, 0.3, stream=0)
     hidden = torch.relu(torch.einsum("nf,fph->nph", x, model.weight1) + model.bias1)
-    hidden = noise.drop_members(hidden, 0.3, stream=1)
+    hidden = dropout(hidden, rate=0.3, noise=noise, stream=1)
     encoded = torch.einsum("nph,phc->npc", hidden, model.weight2) + model.bias2
-    encoded = noise.drop_members(encoded, 0.6, stream=2)
+    encoded = dropout(encoded, rate=0.6, noise=noise, stream=2)
     expected = propagate(inputs.operator, encoded, model.filter.coefficients(model.filter_parameters()))
     torch.testing.assert_close(logits, expected.detach(), rtol=1e-10, atol=1e-10)
 

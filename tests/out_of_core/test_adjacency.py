@@ -49,7 +49,7 @@ def test_no_edges_at_all_make_an_empty_matrix(tmp_path):
 
 
 def test_parquet_is_read_in_batches(tmp_path, rng, monkeypatch):
-    monkeypatch.setattr("newtonnet.out_of_core.edge_files.PIECE", 7)
+    monkeypatch.setattr("newtonnet.out_of_core.adjacency.PIECE", 7)
     edges, weights = rng.integers(0, 12, size=(2, 40)), rng.random(40) + 0.1
     pq.write_table(pa.table({"w": weights, "target": edges[1], "source": edges[0]}), tmp_path / "e.parquet")
     pieces = list(parquet_edges(tmp_path / "e.parquet", weight_column="w"))
@@ -64,7 +64,7 @@ def test_parquet_is_read_in_batches(tmp_path, rng, monkeypatch):
         ([np.array([[0], [1]]), np.array([[1, 2], [0, 5]])], r"edge 2 joins nodes \[2, 5\], but the nodes are 0..4"),
         ([np.array([[-1], [1]])], r"edge 0 joins nodes \[-1, 1\]"),
         ([np.zeros((3, 2), dtype=np.int64)], "shape"),
-        ([np.zeros((2, 2))], "whole numbers"),
+        ([np.zeros((2, 2))], "integers"),
         ([(np.array([[0], [1]]), np.array([-1.0]))], "edge 0 has weight -1"),
         ([(np.array([[0], [1]]), np.array([1.0, 2.0]))], "expected 1 edge weights"),
     ],
@@ -83,9 +83,9 @@ def test_a_directed_graph_is_refused(tmp_path, arrows):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"source": ["a"], "target": ["b"]}, "must hold whole numbers"),
+        ({"source": ["a"], "target": ["b"]}, "must hold integer"),
         ({"source": [1]}, "must have two columns"),
-        ({"source": [1, None], "target": [2, 3]}, "row 1 of .* has nothing in column 'source'"),
+        ({"source": [1, None], "target": [2, 3]}, "row 1 of .* has no value in column 'source'"),
     ],
 )
 def test_a_wrong_parquet_file_is_one_line(tmp_path, table, message):

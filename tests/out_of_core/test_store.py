@@ -12,13 +12,14 @@ import pytest
 from filelock import FileLock
 
 from newtonnet.graphs import from_edges
-from newtonnet.out_of_core import generate, open_graph, open_store, precompute
+from newtonnet.out_of_core import open_graph, open_store, propagate_to_disk
 from newtonnet.out_of_core.store import LOCK, MANIFEST
+from newtonnet_paper.scale_graph import generate
 
 SLOW = """
 import sys, time
-from newtonnet.out_of_core import open_graph, precompute, propagate_blocks
-write = propagate_blocks.write_part
+from newtonnet.out_of_core import open_graph, propagate_to_disk, propagate
+write = propagate.write_part
 def slowly(store, columns, k, block):
     grown = write(store, columns, k, block)
     if len(grown.parts) == 6:
@@ -29,8 +30,8 @@ def slowly(store, columns, k, block):
         print("now", flush=True)
         time.sleep(60)
     return grown
-propagate_blocks.write_part = slowly
-precompute(open_graph(sys.argv[1]), sys.argv[2], degree=3, max_memory=(12 * 3 + 4) * 1000)
+propagate.write_part = slowly
+propagate_to_disk(open_graph(sys.argv[1]), sys.argv[2], degree=3, max_memory=(12 * 3 + 4) * 1000)
 """
 MEMORY = (12 * 3 + 4) * 1000
 """Room for 3 of the 7 columns at once."""
@@ -45,20 +46,20 @@ def graph(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def unbroken(tmp_path_factory, graph):
-    return precompute(open_graph(graph), tmp_path_factory.mktemp("unbroken") / "s", degree=3, max_memory=MEMORY)
+    return propagate_to_disk(open_graph(graph), tmp_path_factory.mktemp("unbroken") / "s", degree=3, max_memory=MEMORY)
 
 
 def check_resumed(folder, graph, unbroken, parts):
     assert len(open_store(folder).parts) == parts
     seen = []
-    store = precompute(
+    store = propagate_to_disk(
         open_graph(graph), folder, degree=3, max_memory=MEMORY, progress=lambda done: seen.append(done.parts)
     )
     assert seen == list(range(parts + 1, 13))
     assert store.checksum == unbroken.checksum
     assert open_store(folder, verify=True).complete
     for k in range(4):
-        assert np.array_equal(store.block(k), unbroken.block(k))
+        assert np.array_equal(store.term(k), unbroken.term(k))
 
 
 def test_a_killed_precomputation_goes_on_and_ends_with_the_same_numbers(tmp_path, graph, unbroken):
@@ -76,7 +77,7 @@ def test_a_precomputation_stopped_after_any_part_goes_on_there(tmp_path, graph, 
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        precompute(open_graph(graph), tmp_path / "s", degree=3, max_memory=MEMORY, progress=stop)
+        propagate_to_disk(open_graph(graph), tmp_path / "s", degree=3, max_memory=MEMORY, progress=stop)
     check_resumed(tmp_path / "s", graph, unbroken, parts)
 
 
@@ -85,26 +86,26 @@ def test_a_store_that_was_begun_with_more_memory_asks_for_it(tmp_path, graph):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        precompute(open_graph(graph), tmp_path / "s", degree=3, progress=stop)
+        propagate_to_disk(open_graph(graph), tmp_path / "s", degree=3, progress=stop)
     with pytest.raises(ValueError, match="begun with 7 columns at once"):
-        precompute(open_graph(graph), tmp_path / "s", degree=3, max_memory=MEMORY)
+        propagate_to_disk(open_graph(graph), tmp_path / "s", degree=3, max_memory=MEMORY)
 
 
 def test_a_precomputation_killed_before_its_manifest_begins_again(tmp_path, graph):
     (tmp_path / "s").mkdir()
     (tmp_path / "s" / "T0.f32").write_bytes(b"left over")
-    assert precompute(open_graph(graph), tmp_path / "s", degree=2).complete
+    assert propagate_to_disk(open_graph(graph), tmp_path / "s", degree=2).complete
 
 
 def test_a_finished_store_is_used_as_it_is(tmp_path, graph):
-    store = precompute(open_graph(graph), tmp_path / "s", degree=2)
+    store = propagate_to_disk(open_graph(graph), tmp_path / "s", degree=2)
     before = (tmp_path / "s" / MANIFEST).stat().st_mtime_ns
-    assert precompute(open_graph(graph), tmp_path / "s", degree=2, max_memory=20000).checksum == store.checksum
+    assert propagate_to_disk(open_graph(graph), tmp_path / "s", degree=2, max_memory=20000).checksum == store.checksum
     assert (tmp_path / "s" / MANIFEST).stat().st_mtime_ns == before
 
 
 def test_a_store_of_another_graph_features_degree_or_operator_is_refused(tmp_path, weighted):
-    precompute(weighted, tmp_path / "s", degree=3)
+    propagate_to_disk(weighted, tmp_path / "s", degree=3)
     scaled = replace(weighted, features=weighted.features * 2)
     heavier = replace(weighted, adjacency=weighted.adjacency * np.float32(2) + 0 * weighted.adjacency)
     fewer = from_edges([[0], [1]], np.ones((2, 7)))
@@ -116,13 +117,13 @@ def test_a_store_of_another_graph_features_degree_or_operator_is_refused(tmp_pat
         (weighted, {"self_loops": True}, "self-loops"),
     ):
         with pytest.raises(ValueError, match=word) as caught:
-            precompute(graph, tmp_path / "s", **({"degree": 3} | options))
+            propagate_to_disk(graph, tmp_path / "s", **({"degree": 3} | options))
         assert "\n" not in str(caught.value)
     assert open_store(tmp_path / "s", verify=True).complete
 
 
 def test_a_flipped_byte_is_noticed(tmp_path, weighted):
-    precompute(weighted, tmp_path / "s", degree=3)
+    propagate_to_disk(weighted, tmp_path / "s", degree=3)
     with (tmp_path / "s" / "T2.f32").open("r+b") as stream:
         stream.seek(501)
         old = stream.read(1)
@@ -134,7 +135,7 @@ def test_a_flipped_byte_is_noticed(tmp_path, weighted):
 
 
 def test_a_shortened_or_missing_file_is_noticed(tmp_path, weighted):
-    precompute(weighted, tmp_path / "s", degree=3)
+    propagate_to_disk(weighted, tmp_path / "s", degree=3)
     os.truncate(tmp_path / "s" / "T1.f32", 100)
     with pytest.raises(ValueError, match="has 100 bytes, expected 1680"):
         open_store(tmp_path / "s")
@@ -145,7 +146,7 @@ def test_a_shortened_or_missing_file_is_noticed(tmp_path, weighted):
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 9, "dtype": "float32"}', '{"format": 1}'])
 def test_a_broken_manifest_is_one_line(tmp_path, weighted, text):
-    precompute(weighted, tmp_path / "s", degree=1)
+    propagate_to_disk(weighted, tmp_path / "s", degree=1)
     (tmp_path / "s" / MANIFEST).write_text(text)
     with pytest.raises(ValueError, match="compute") as caught:
         open_store(tmp_path / "s")
@@ -153,21 +154,21 @@ def test_a_broken_manifest_is_one_line(tmp_path, weighted, text):
 
 
 def test_a_folder_without_blocks_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="holds no precomputed blocks"):
+    with pytest.raises(ValueError, match="holds no propagated features"):
         open_store(tmp_path)
 
 
 def test_a_file_where_the_folder_should_be_is_refused_and_kept(tmp_path, graph):
     (tmp_path / "s").write_text("mine")
     with pytest.raises(ValueError, match="s is a file; name a folder"):
-        precompute(open_graph(graph), tmp_path / "s", degree=3)
+        propagate_to_disk(open_graph(graph), tmp_path / "s", degree=3)
     assert (tmp_path / "s").read_text() == "mine"
 
 
 def test_a_folder_that_another_process_writes_to_is_refused(tmp_path, graph):
     (tmp_path / "s").mkdir()
     with FileLock(tmp_path / "s" / LOCK), pytest.raises(ValueError, match="another process is writing"):
-        precompute(open_graph(graph), tmp_path / "s", degree=3)
+        propagate_to_disk(open_graph(graph), tmp_path / "s", degree=3)
 
 
 @pytest.mark.parametrize("blocks", [0, 2])
@@ -181,7 +182,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path, weighted, monkeypa
 
     monkeypatch.setattr(os, "posix_fallocate", full)
     with pytest.raises(OSError, match=r"no room in .*: 0.0 MB needed") as caught:
-        precompute(weighted, tmp_path / "s", degree=3)
+        propagate_to_disk(weighted, tmp_path / "s", degree=3)
     assert "\n" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
@@ -195,24 +196,9 @@ def test_a_disk_that_is_really_full_is_one_line_and_leaves_nothing(tmp_path, gra
         pytest.skip("mounting is not allowed here")
     try:
         with pytest.raises(OSError, match="no room in"):
-            precompute(open_graph(graph), place / "s", degree=3)
+            propagate_to_disk(open_graph(graph), place / "s", degree=3)
         with pytest.raises(OSError, match="no room in"):
             generate(place / "g", nodes=1000, edges=5000, features=7)
         assert list(place.iterdir()) == []
     finally:
         subprocess.run(["umount", str(place)], check=True)
-
-
-def test_a_graph_is_generated_the_same_whatever_the_memory(tmp_path, graph):
-    again = generate(tmp_path / "g", nodes=1000, edges=5000, features=7, entries=50)
-    assert again.checksum == open_graph(graph).checksum
-    other = generate(tmp_path / "h", nodes=1000, edges=5000, features=7, seed=1)
-    assert other.checksum != again.checksum
-
-
-def test_a_generated_graph_has_the_homophily_and_the_signal_it_was_asked_for(tmp_path):
-    graph = generate(tmp_path / "g", nodes=20_000, edges=100_000, homophily=0.1)
-    rows = np.repeat(np.arange(graph.nodes), np.diff(graph.adjacency.rows))
-    assert abs((graph.labels[rows] == graph.labels[graph.adjacency.columns]).mean() - 0.1) < 0.005
-    gap = graph.features[1::2].mean(axis=0) - graph.features[::2].mean(axis=0)
-    assert abs(np.linalg.norm(gap) - 0.5) < 0.05

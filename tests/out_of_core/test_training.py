@@ -1,5 +1,6 @@
-"""Training in mini-batches: it learns, the penalty pulls, results do not depend on who computes what."""
+"""Training in mini-batches: it learns, the penalty acts, and workers or interrupts do not change the result."""
 
+import signal
 import threading
 from dataclasses import replace
 
@@ -8,23 +9,24 @@ import pytest
 import torch
 
 from newtonnet.datasets import Split, csbm, make_splits
-from newtonnet.nn import build
+from newtonnet.graphs import from_edges
+from newtonnet.nn import Options, build
 from newtonnet.out_of_core import (
     Batching,
-    FilterFirst,
     LargeGraph,
+    OutOfCoreNet,
     Worker,
     as_large,
-    precompute,
-    predict_precomputed,
-    train_precomputed,
+    predict_out_of_core,
+    propagate_to_disk,
+    train_out_of_core,
 )
-from newtonnet.out_of_core.batches import Rows, epoch_batches, sample_edges
-from newtonnet.out_of_core.run import make_filter, train_splits
-from newtonnet.out_of_core.training import train
+from newtonnet.out_of_core import training as out_of_core_training
+from newtonnet.out_of_core.batches import epoch_batches, sample_edges
+from newtonnet.out_of_core.training import make_job, pack, train_splits, unpack
 from newtonnet.polynomials import newton_filter
 from newtonnet.polynomials.points import equispaced
-from newtonnet.training import Record, Setting, fit, predicted_homophily, summarise
+from newtonnet.training import Config, Record, Setting, fit, predicted_homophily, summarise
 
 
 def changed(setting, options=None, **config):
@@ -39,7 +41,7 @@ def splits(heterophilous):
 def test_training_learns_what_the_features_alone_do_not_say(tmp_path, heterophilous, setting):
     splits = make_splits(heterophilous, count=2)
     longer = changed(setting, max_epochs=60, filter_learning_rate=0.1)
-    records, states = train_precomputed(
+    records, states = train_out_of_core(
         heterophilous, splits, longer, store=tmp_path / "s", batching=Batching(batch=100)
     )
     configs = [replace(longer.config, seed=i, gammas=(0, 0, 0)) for i in range(2)]
@@ -54,7 +56,7 @@ def test_training_learns_what_the_features_alone_do_not_say(tmp_path, heterophil
 
 
 def test_records_say_what_was_trained_and_come_back_from_json(tmp_path, heterophilous, splits, setting):
-    (record,), _ = train_precomputed(heterophilous, splits, setting, store=tmp_path / "s")
+    (record,), _ = train_out_of_core(heterophilous, splits, setting, store=tmp_path / "s")
     assert record.model == "newtonnet-precomputed"
     assert record.options["regime"] == "precomputed"
     assert "propagation_dropout" not in record.options
@@ -63,21 +65,29 @@ def test_records_say_what_was_trained_and_come_back_from_json(tmp_path, heteroph
     assert Record.from_json(record.to_json()).outcome == record.outcome
 
 
+def test_the_id_of_a_record_is_the_one_of_stored_records():
+    x, y = np.array([[1.0], [2.0], [4.0], [8.0]]), [0, 1, 0, 1]
+    graph = from_edges([[0, 1, 2], [1, 2, 3]], x, labels=y, name="path")
+    setting = Setting("t", Options(hidden=8, dropout=0.3, degree=4), Config(max_epochs=2, gammas=(0.1, 0.2, 0.3)))
+    split = Split([0, 1], [2], [3], index=1)
+    assert make_job(graph, [split], setting, None, None).record_id(split) == "68f1e2852a7fe289"
+
+
 def test_probabilities_of_the_best_state_give_the_recorded_score(tmp_path, heterophilous, splits, setting):
-    (record,), (state,) = train_precomputed(heterophilous, splits, setting, store=tmp_path / "s")
-    chances = predict_precomputed(state, setting, store=tmp_path / "s", batch=77)
+    (record,), (state,) = train_out_of_core(heterophilous, splits, setting, store=tmp_path / "s")
+    chances = predict_out_of_core(state, setting, store=tmp_path / "s", batch=77)
     assert chances.shape == (1000, 2)
     assert np.allclose(chances.sum(axis=1), 1)
     test = splits[0].test
     assert (chances.argmax(axis=1) == heterophilous.labels)[test].mean() == pytest.approx(record.outcome.test)
     some = np.array([3, 500, 999])
-    assert np.allclose(predict_precomputed(state, setting, store=tmp_path / "s", nodes=some), chances[some], atol=1e-6)
+    assert np.allclose(predict_out_of_core(state, setting, store=tmp_path / "s", nodes=some), chances[some], atol=1e-6)
 
 
 def test_the_same_seed_gives_the_same_run_and_another_does_not(tmp_path, heterophilous, splits, setting):
     batching = Batching(batch=64)
     first, again, other = (
-        train_precomputed(heterophilous, splits, one, store=tmp_path / "s", batching=batching)
+        train_out_of_core(heterophilous, splits, one, store=tmp_path / "s", batching=batching)
         for one in (setting, setting, changed(setting, seed=1))
     )
     assert all(torch.equal(a, b) for a, b in zip(first[1][0].values(), again[1][0].values(), strict=True))
@@ -89,7 +99,7 @@ def by_hand(graph, split, setting, laplacian):
     """The same training written out with dense matrices in float64: losses, homophilies and the last values."""
     options, config = setting.options, setting.config
     filter = newton_filter(equispaced(options.degree))
-    start = FilterFirst(filter, features=20, classes=2, seed=0, hidden=options.hidden, dtype=torch.float64)
+    start = OutOfCoreNet(filter, features=20, classes=2, seed=0, hidden=options.hidden, dtype=torch.float64)
     single = (start.filter_values[:, 0], start.weight1[:, 0], start.bias1[0], start.weight2[0], start.bias2[0])
     t, w1, b1, w2, b2 = (parameter.detach().clone().requires_grad_() for parameter in single)
     shifted = torch.from_numpy(laplacian) - torch.eye(graph.nodes)
@@ -124,23 +134,13 @@ def by_hand(graph, split, setting, laplacian):
 
 
 def last_values(graph, split, setting, folder, batching=None):
-    """The filter's values after the last epoch, whichever was the best."""
-    large, config = as_large(graph), setting.config
-    filter = make_filter(setting, large)
-    store = precompute(large, folder, degree=filter.degree)
-    hidden, dropout = setting.options.hidden, setting.options.dropout
-    model = FilterFirst(filter, features=20, classes=2, seed=config.seed, hidden=hidden, dropout=dropout)
-    seen = []
-    trained = train(
-        model,
-        large,
-        Rows(store, filter.degree),
-        split,
-        config,
-        batching=batching or Batching(),
-        progress=lambda _: seen.append(model.filter_values.detach().clone()),
-    )
-    return seen[-1][:, 0], trained
+    """The values of the filter after the last epoch, whichever was the best, and the curves."""
+    job = make_job(graph, [split], setting, batching, None)
+    store = propagate_to_disk(job.graph, folder, degree=job.filter.degree)
+    run = out_of_core_training._make_run(job, store, split, Worker())
+    while not run.finished:
+        run.step()
+    return run.model.filter_values.detach()[:, 0], torch.stack(run.curves)[:, :, 0]
 
 
 def test_one_batch_of_all_nodes_trains_as_written_out_by_hand(
@@ -148,9 +148,9 @@ def test_one_batch_of_all_nodes_trains_as_written_out_by_hand(
 ):
     exact = changed(setting, {"dropout": 0.0}, max_epochs=8, gammas=(0.3, 0.2, 0.1))
     losses, homophilies, values = by_hand(heterophilous, splits[0], exact, dense_laplacian(heterophilous))
-    ours, trained = last_values(heterophilous, splits[0], exact, tmp_path / "s")
-    assert trained.losses == pytest.approx(losses, rel=1e-4)
-    assert [row[3] for row in trained.curve] == pytest.approx(homophilies, abs=2e-3)
+    ours, curves = last_values(heterophilous, splits[0], exact, tmp_path / "s")
+    assert curves[:, 1].tolist() == pytest.approx(losses, rel=1e-4)
+    assert curves[:, 5].tolist() == pytest.approx(homophilies, abs=2e-3)
     assert ours.tolist() == pytest.approx(values.tolist(), abs=1e-3)
 
 
@@ -170,13 +170,13 @@ def test_the_penalty_favours_the_band_of_the_homophily(tmp_path, setting, varian
 
 def test_the_ceiling_holds(tmp_path, heterophilous, splits, setting):
     bounded = changed(setting, gammas=(50.0, 50.0, 50.0), filter_learning_rate=0.5, ceiling=1.25)
-    (record,), _ = train_precomputed(heterophilous, splits, bounded, store=tmp_path / "s")
+    (record,), _ = train_out_of_core(heterophilous, splits, bounded, store=tmp_path / "s")
     assert record.outcome.largest_value == 1.25
 
 
 def test_a_loss_that_is_no_number_fails_honestly(tmp_path, heterophilous, splits, setting):
     wild = changed(setting, learning_rate=1e38, max_epochs=30)
-    (record,), _ = train_precomputed(heterophilous, splits, wild, store=tmp_path / "s")
+    (record,), _ = train_out_of_core(heterophilous, splits, wild, store=tmp_path / "s")
     assert record.outcome.status == "failed"
     assert "not a number at epoch" in record.outcome.reason
     assert record.outcome.epochs < 30
@@ -185,10 +185,10 @@ def test_a_loss_that_is_no_number_fails_honestly(tmp_path, heterophilous, splits
 def test_patience_and_stop_end_a_training(tmp_path, heterophilous, setting):
     splits = make_splits(heterophilous, count=2)
     still = changed(setting, learning_rate=1e-9, filter_learning_rate=1e-9, max_epochs=30, patience=3, gammas=(0, 0, 0))
-    records, _ = train_precomputed(heterophilous, splits[:1], still, store=tmp_path / "s")
+    records, _ = train_out_of_core(heterophilous, splits[:1], still, store=tmp_path / "s")
     assert records[0].outcome.epochs == 4
     seen = []
-    records, _ = train_precomputed(
+    records, _ = train_out_of_core(
         heterophilous, splits, setting, store=tmp_path / "s", progress=seen.append, stop=lambda: len(seen) >= 2
     )
     assert [record.outcome.epochs for record in records] == [2, 0]
@@ -197,8 +197,8 @@ def test_patience_and_stop_end_a_training(tmp_path, heterophilous, setting):
 
 
 def test_roc_auc_is_counted_over_all_batches(tmp_path, heterophilous, splits, setting):
-    records, states = train_precomputed(heterophilous, splits, changed(setting, metric="roc_auc"), store=tmp_path / "s")
-    chances = predict_precomputed(states[0], setting, store=tmp_path / "s")[splits[0].test, 1]
+    records, states = train_out_of_core(heterophilous, splits, changed(setting, metric="roc_auc"), store=tmp_path / "s")
+    chances = predict_out_of_core(states[0], setting, store=tmp_path / "s")[splits[0].test, 1]
     positive = heterophilous.labels[splits[0].test] == 1
     wins = (chances[positive][:, None] > chances[~positive]).mean()
     assert records[0].outcome.test == pytest.approx(wins, abs=1e-3)
@@ -223,16 +223,12 @@ class Meeting:
 
 @pytest.mark.parametrize(("metric", "batch"), [("accuracy", 101), ("roc_auc", 101), ("accuracy", 599)])
 def test_workers_that_share_every_batch_get_the_result_of_one(tmp_path, heterophilous, splits, setting, metric, batch):
-    graph, setting = as_large(heterophilous), changed(setting, metric=metric)
-    store = precompute(graph, tmp_path / "s", degree=4)
-    filter = make_filter(setting, graph)
+    job = make_job(heterophilous, splits, changed(setting, metric=metric), Batching(batch=batch), None)
+    store = propagate_to_disk(job.graph, tmp_path / "s", degree=4)
     results = {}
 
     def work(worker):
-        batching = Batching(batch=batch)
-        (record,), (state,) = train_splits(
-            graph, store, splits, setting, filter=filter, batching=batching, worker=worker
-        )
+        (record,), (state,) = train_splits(job, store, worker=worker)
         results[worker.size, worker.rank] = record, state
 
     work(Worker())
@@ -268,13 +264,12 @@ def test_a_sample_of_edges_estimates_the_homophily_of_all(heterophilous):
     graph = as_large(heterophilous)
     labels = torch.from_numpy(heterophilous.labels)[:, None]
     truth = float(predicted_homophily(torch.from_numpy(heterophilous.pairs.copy()).long(), labels)[0])
-    nobody = np.array([], dtype=np.int64)
-    all_of_them = sample_edges(graph.adjacency, nobody, count=10**6, seed=0)
-    assert float(predicted_homophily(all_of_them.pairs, labels[all_of_them.nodes])[0]) == truth
+    nodes, pairs = sample_edges(graph.adjacency, count=10**6, seed=0)
+    assert float(predicted_homophily(pairs, labels[nodes])[0]) == truth
     estimates = []
     for seed in range(20):
-        some = sample_edges(graph.adjacency, nobody, count=1000, seed=seed)
-        estimates.append(float(predicted_homophily(some.pairs, labels[some.nodes])[0]))
+        nodes, pairs = sample_edges(graph.adjacency, count=1000, seed=seed)
+        estimates.append(float(predicted_homophily(pairs, labels[nodes])[0]))
     assert np.mean(estimates) == pytest.approx(truth, abs=0.01)
     assert np.std(estimates) > 0
 
@@ -286,7 +281,7 @@ def test_a_sample_of_edges_estimates_the_homophily_of_all(heterophilous):
 def test_options_without_a_meaning_here_are_refused(tmp_path, heterophilous, splits, setting, options, message):
     large: LargeGraph = as_large(heterophilous)
     with pytest.raises(ValueError, match=message):
-        train_precomputed(large, splits, changed(setting, options), store=tmp_path / "s")
+        train_out_of_core(large, splits, changed(setting, options), store=tmp_path / "s")
     assert not (tmp_path / "s").exists()
 
 
@@ -302,10 +297,118 @@ def test_splits_that_do_not_fit_are_refused(tmp_path, heterophilous, setting, sp
     labels = heterophilous.labels.copy()
     labels[5] = -1
     with pytest.raises(ValueError, match=message):
-        train_precomputed(replace(heterophilous, labels=labels), [split], setting, store=tmp_path / "s")
+        train_out_of_core(replace(heterophilous, labels=labels), [split], setting, store=tmp_path / "s")
 
 
 @pytest.mark.parametrize("wrong", [{"batch": 0}, {"run": 0}, {"homophily_edges": 0}, {"batch": 1.5}])
 def test_batching_refuses_what_is_no_amount(wrong):
     with pytest.raises(ValueError, match="whole number"):
         Batching(**wrong)
+
+
+class Watch:
+    """Counts epochs, and does something in one of them."""
+
+    def __init__(self, at=None, act=None):
+        self.epochs, self.at, self.act = 0, at, act
+
+    def __call__(self, progress):
+        self.epochs += 1
+        if self.epochs == self.at:
+            self.act()
+
+
+def plain(records):
+    return [replace(record, outcome=replace(record.outcome, seconds=0.0)).to_json() for record in records]
+
+
+@pytest.fixture
+def run(heterophilous, setting, tmp_path):
+    splits = make_splits(heterophilous, count=2)
+
+    def train(watch=None, changes=None, **options):
+        config = replace(setting.config, pivot="adjusted", **(changes or {}))
+        return train_out_of_core(
+            heterophilous,
+            splits,
+            replace(setting, config=config),
+            store=tmp_path / "blocks",
+            batching=Batching(batch=200),
+            progress=watch,
+            **options,
+        )
+
+    return train
+
+
+def assert_same(ours, theirs):
+    assert plain(ours[0]) == plain(theirs[0])
+    for own, other in zip(ours[1], theirs[1], strict=True):
+        assert own.keys() == other.keys()
+        assert all(torch.equal(own[name], other[name]) for name in own)
+
+
+def crash():
+    raise RuntimeError("power failure")
+
+
+@pytest.mark.parametrize("at", [1, 7, 12, 17])
+def test_a_crashed_training_goes_on_to_the_same_bits(run, tmp_path, at):
+    unbroken = run()
+    path = tmp_path / "kept"
+    with pytest.raises(RuntimeError, match="power failure"):
+        run(Watch(at, crash), checkpoint=path, checkpoint_seconds=0.0)
+    rest = Watch()
+    assert_same(run(rest, checkpoint=path, checkpoint_seconds=0.0), unbroken)
+    # Epochs are kept after they are shown, so the one that crashed is trained again.
+    assert rest.epochs == 2 * 12 - (at - 1)
+    assert not path.exists()
+
+
+def test_ctrl_c_waits_for_the_epoch_and_keeps_it(run, tmp_path):
+    path, watch = tmp_path / "kept", Watch(5, lambda: signal.raise_signal(signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        run(watch, checkpoint=path)
+    assert watch.epochs == 5
+    rest = Watch()
+    assert_same(run(rest, checkpoint=path), run())
+    assert rest.epochs == 2 * 12 - 5
+
+
+def test_ctrl_c_after_the_last_epoch_is_not_lost(run, tmp_path, monkeypatch):
+    path, make_record = tmp_path / "kept", out_of_core_training.make_record
+
+    def interrupted(*arguments, **options):
+        signal.raise_signal(signal.SIGINT)
+        return make_record(*arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(out_of_core_training, "make_record", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run(checkpoint=path, checkpoint_seconds=0.0)
+    assert path.exists()
+    assert_same(run(checkpoint=path), run())
+
+
+def test_nothing_is_written_before_it_is_time(run, tmp_path):
+    path = tmp_path / "kept"
+    with pytest.raises(RuntimeError):
+        run(Watch(5, crash), checkpoint=path)
+    assert not path.exists()
+
+
+def test_another_trainings_state_is_refused(run, tmp_path):
+    path = tmp_path / "kept"
+    with pytest.raises(RuntimeError):
+        run(Watch(5, crash), checkpoint=path, checkpoint_seconds=0.0)
+    with pytest.raises(ValueError, match="belongs to another run"):
+        run(changes={"learning_rate": 0.5}, checkpoint=path)
+    assert path.exists()
+
+
+def test_packing_is_undone_by_unpacking(run):
+    records, states = run()
+    finished, begun = unpack(pack(list(zip(records, states, strict=True)), {"epoch": torch.arange(3.0)}))
+    assert_same(tuple(zip(*finished, strict=True)), (records, states))
+    assert torch.equal(begun["epoch"], torch.arange(3.0))
+    assert unpack(pack([], {}))[0] == []

@@ -437,7 +437,7 @@ def test_bad_input_is_refused(make, message):
     ],
     ids=lambda filter: filter.name,
 )
-def test_slopes_are_pulled_back_from_the_amplitudes(filter, rng):
+def test_autograd_differentiates_the_amplitudes(filter, rng):
     def draw(start):
         shape = (len(start), 2, *start.shape[1:])
         return tensor(rng.standard_normal(shape)).requires_grad_()
@@ -445,8 +445,8 @@ def test_slopes_are_pulled_back_from_the_amplitudes(filter, rng):
     parameters = {name: draw(start) for name, start in filter.start.items()}
     amplitudes = filter.amplitudes(parameters)
     slope = tensor(rng.standard_normal(amplitudes.shape))
-    ours = filter.pull_back(parameters, slope)
-    assert list(ours) == list(parameters)
+    found = torch.autograd.grad(amplitudes, list(parameters.values()), slope)
+    ours = dict(zip(parameters, found, strict=True))
     for name, parameter in parameters.items():
         moved = tensor(rng.standard_normal(parameter.shape))
         ends = [filter.amplitudes(parameters | {name: parameter + step * moved}) for step in (1e-6, -1e-6)]

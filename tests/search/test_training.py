@@ -30,7 +30,7 @@ from newtonnet.search import (
 )
 from newtonnet.search.study import load_data
 from newtonnet.search.trials import Task, group, run_task
-from newtonnet.training import fit, part_sizes
+from newtonnet.training import fit
 
 sweep_module = import_module("newtonnet.search.sweep")  # the door has a function of the same name
 DATASET = "digits"
@@ -183,7 +183,7 @@ def test_measuring_counts_every_part_of_a_population(study, monkeypatch):
     ticks = itertools.count()
     monkeypatch.setattr(sweep_module, "time", SimpleNamespace(monotonic=lambda: float(next(ticks))))
     assert measure(study).epoch == 1
-    monkeypatch.setattr(part_sizes, "CACHED", 1)  # every split's member becomes a part of its own
+    monkeypatch.setattr("newtonnet.training.parts.CACHED", 1)  # every split's member becomes a part of its own
     assert measure(make_study(DATASET, "gcn", **LOOP)).epoch == study.splits
 
 

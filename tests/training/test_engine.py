@@ -10,8 +10,8 @@ from newtonnet.datasets import Split, csbm, make_splits
 from newtonnet.graphs import from_edges, homophily
 from newtonnet.nn import Noise, Options, SpectralNet, build
 from newtonnet.training import Config, fit
-from newtonnet.training.metrics import cross_entropy, make_targets
-from newtonnet.training.parts import Crowd
+from newtonnet.training.in_memory import cross_entropy, make_targets
+from newtonnet.training.parts import Parts
 
 OPTIONS = Options(hidden=16, dropout=0.4, propagation_dropout=0.3)
 
@@ -59,8 +59,9 @@ def test_first_epoch_of_a_population_equals_its_members_in_float32(graph, member
 
     def first_epoch(seeds, splits):
         model = build("newtonnet", graph, OPTIONS, seeds=seeds)
-        logits, pull_back = model.differentiate(model.prepare(graph), Noise(0, model.seeds, 1))
-        return model, logits, pull_back(cross_entropy(logits, make_targets(graph, splits))[1])
+        logits = model(model.prepare(graph), Noise(0, model.seeds, 1))
+        cross_entropy(logits, make_targets(graph, splits)).sum().backward()
+        return model, logits, {name: parameter.grad for name, parameter in model.learned().items()}
 
     model, logits, gradients = first_epoch(seeds, splits)
     for p in range(4):
@@ -240,13 +241,13 @@ def _wider(graph):
 
 def test_ctrl_c_after_the_last_look_is_not_lost(graph, members, monkeypatch, tmp_path):
     splits, configs = members
-    whole = Crowd.train
+    whole = Parts.train
 
     def interrupted(self, after):
         whole(self, after)
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(Crowd, "train", interrupted)
+    monkeypatch.setattr(Parts, "train", interrupted)
     path = tmp_path / "run.safetensors"
     with pytest.raises(KeyboardInterrupt):
         train(graph, splits, configs, checkpoint=path)
@@ -351,3 +352,52 @@ def test_bad_input_is_refused_before_training(graph):
     partly = from_edges([[0], [1]], np.eye(30), labels=[0, 1] + [-1] * 28)
     with pytest.raises(ValueError, match="label is unknown"):
         fit(build("newtonnet", partly), partly, [Split(np.array([0, 1]), np.array([3]), np.array([2]))], [config])
+
+
+def run(graph, *, stop=None, max_epochs=40, count=3, **rest):
+    configs = [Config(seed=i, max_epochs=max_epochs) for i in range(count)]
+    model = build("newtonnet", graph, Options(hidden=16), seeds=range(count))
+    return model, fit(model, graph, make_splits(graph, count=count), configs, stop=stop, **rest)
+
+
+def after(epochs):
+    """Says True when it has been asked this often."""
+    asked = []
+    return lambda: asked.append(None) or len(asked) >= epochs
+
+
+def test_a_stopped_run_ends_as_if_its_epochs_were_used_up(graph):
+    model, stopped = run(graph, stop=after(7), threads=1)
+    short, full = run(graph, max_epochs=7, threads=1)
+    assert [record.outcome.validation for record in stopped] == [record.outcome.validation for record in full]
+    assert {record.outcome.epochs for record in stopped} == {7}
+    for mine, theirs in zip(model.parameters(), short.parameters(), strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=0, atol=0)
+
+
+def test_members_that_had_not_begun_fail_and_say_why(graph, monkeypatch):
+    monkeypatch.setattr("newtonnet.training.parts.CACHED", 1)  # one member at a time
+    _, records = run(graph, stop=after(5), threads=1)
+    assert [record.outcome.status for record in records] == ["done", "failed", "failed"]
+    assert records[1].outcome.reason == "it was stopped before it began"
+    assert records[1].outcome.validation is None
+
+
+def test_members_that_were_put_together_and_not_trained_fail_too(graph, monkeypatch):
+    monkeypatch.setattr("newtonnet.training.parts.CACHED", 1)
+    train = Parts.train
+
+    def all_are_started(self, after):
+        for part in range(len(self.runs)):
+            self.start(part)
+        train(self, after)
+
+    monkeypatch.setattr(Parts, "train", all_are_started)
+    _, records = run(graph, stop=after(5), threads=1)
+    assert [record.outcome.status for record in records] == ["done", "failed", "failed"]
+    assert [record.outcome.values != () for record in records] == [True, False, False]
+
+
+def test_parts_side_by_side_are_stopped_too(graph):
+    _, records = run(graph, stop=lambda: True, threads=2, count=4, max_epochs=100_000)
+    assert all(record.outcome.epochs < 100_000 for record in records)

@@ -13,8 +13,7 @@ from newtonnet import kernels
 from newtonnet.datasets import csbm, make_splits
 from newtonnet.nn import Options, SpectralNet, build
 from newtonnet.training import Config, fit
-from newtonnet.training.part_sizes import member_bytes, part_sizes
-from newtonnet.training.parts import Crowd
+from newtonnet.training.parts import Parts, member_bytes, part_sizes
 
 OPTIONS = Options(hidden=16, dropout=0.4, propagation_dropout=0.3)
 
@@ -55,7 +54,7 @@ def same(ours, theirs):
 def test_parts_equal_the_whole(graph, members, threads, dropout, monkeypatch):
     options = replace(OPTIONS, dropout=dropout, propagation_dropout=dropout)
     whole = train(graph, *members, threads=1, options=options)
-    monkeypatch.setattr("newtonnet.training.part_sizes.CACHED", 1)
+    monkeypatch.setattr("newtonnet.training.parts.CACHED", 1)
     same(train(graph, *members, threads=threads, options=options), whole)
 
 
@@ -75,7 +74,7 @@ def test_sparse_features_train_alike_with_and_without_native_kernels(members, mo
 
 
 def test_side_by_side_ctrl_c_waits_and_resumes_to_the_same(graph, members, tmp_path, monkeypatch):
-    monkeypatch.setattr("newtonnet.training.part_sizes.CACHED", 1)
+    monkeypatch.setattr("newtonnet.training.parts.CACHED", 1)
     unbroken = train(graph, *members, threads=2)
     path, calls, forward = tmp_path / "run.safetensors", [], SpectralNet.forward
     lock = threading.Lock()
@@ -97,12 +96,12 @@ def test_side_by_side_ctrl_c_waits_and_resumes_to_the_same(graph, members, tmp_p
 
 
 def test_an_error_in_a_part_is_raised(graph, members, monkeypatch):
-    monkeypatch.setattr("newtonnet.training.part_sizes.CACHED", 1)
+    monkeypatch.setattr("newtonnet.training.parts.CACHED", 1)
 
-    def broken(self, classes, epoch, *, wanted):
+    def broken(self, homophily, pivot=None):
         raise ZeroDivisionError("inside")
 
-    monkeypatch.setattr("newtonnet.training.steering.Steering.learn", broken)
+    monkeypatch.setattr("newtonnet.training.shape.ShapeRegulariser.follow", broken)
     with pytest.raises(ZeroDivisionError, match="inside"):
         train(graph, *members, threads=2)
 
@@ -136,7 +135,7 @@ def test_a_hidden_layer_counts_where_it_is_kept_and_features_never(graph):
 def test_parts_keep_all_threads_busy_and_progress_counts_all(graph, members):
     splits, configs = members
     model = build("newtonnet", graph, OPTIONS, seeds=[config.seed for config in configs])
-    crowd = Crowd(model, graph, splits, configs, device="cpu", threads=3, max_memory=None)
+    crowd = Parts(model, graph, splits, configs, device="cpu", threads=3, max_memory=None)
     assert crowd.sizes == (2, 2, 3)
     assert crowd.report().training == 7
     crowd.train(lambda: None)

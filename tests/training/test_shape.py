@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -6,8 +8,15 @@ from newtonnet.datasets import csbm, make_splits
 from newtonnet.graphs import from_edges, homophily
 from newtonnet.nn import Options, build
 from newtonnet.polynomials import chebyshev_points, equispaced, newton_filter
-from newtonnet.training import Config, band_masks, fit, predicted_homophily, shape_penalty
-from newtonnet.training.shape import adjusted_pivot, penalise
+from newtonnet.training import (
+    Config,
+    ShapeRegulariser,
+    adjusted_pivot,
+    band_masks,
+    fit,
+    predicted_homophily,
+    shape_penalty,
+)
 
 
 @pytest.mark.parametrize(
@@ -131,20 +140,28 @@ def test_density_points_follow_the_graph_and_stay_apart():
     assert model.filter.condition() < 100
 
 
+@pytest.mark.parametrize("channels", [None, 3])
 @pytest.mark.parametrize("nonnegative", [True, False])
 @pytest.mark.parametrize("raw", [True, False])
 @pytest.mark.parametrize("squared", [True, False])
-def test_what_the_penalty_adds_to_the_gradients_is_its_slope(nonnegative, raw, squared, rng):
-    filter = newton_filter(equispaced(5), nonnegative=nonnegative)
-    values = torch.tensor(rng.standard_normal((6, 2)), requires_grad=True)
-    bands, pull = band_masks(filter.points).numpy(), rng.standard_normal((3, 2))
-
-    def penalty(t):
-        return penalise(filter, {"values": t}, bands, pull, raw=raw, squared=squared)[0]
-
-    slopes = penalise(filter, {"values": values}, bands, pull, raw=raw, squared=squared)[1]
-    for place in np.ndindex(6, 2):
-        step = torch.zeros(6, 2, dtype=torch.float64)
-        step[place] = 1e-6
-        expected = (penalty(values + step) - penalty(values - step)).sum() / 2e-6
-        assert float(slopes["values"][place].detach()) == pytest.approx(expected, rel=1e-5, abs=1e-7)
+def test_the_penaltys_gradient_is_its_closed_form(nonnegative, raw, squared, channels, rng):
+    """Weight times value, over the norm of the band where norms are plain; a ReLU cuts it."""
+    filter = newton_filter(equispaced(5), nonnegative=nonnegative, channels=channels)
+    shape = (6, 2) if channels is None else (6, 2, channels)
+    values = torch.tensor(rng.standard_normal(shape), requires_grad=True)
+    variant, norm = "code" if raw else "paper", "squared" if squared else "norm"
+    configs = [Config(gammas=tuple(rng.random(3)), variant=variant, penalty=norm) for _ in range(2)]
+    regulariser = ShapeRegulariser(filter, configs, classes=2, dtype=torch.float64)
+    homophily = rng.random(2)
+    regulariser.follow(homophily)
+    model = SimpleNamespace(filter=filter, filter_parameters=lambda: {"values": values})
+    regulariser.penalty(model).sum().backward()
+    t, excess = values.detach().numpy().reshape(6, 2, -1), homophily - 1 / 2
+    seen = t if raw or not nonnegative else np.maximum(t, 0)
+    expected = np.zeros_like(t)
+    for p, config in enumerate(configs):
+        for band, sign in zip(range(3), (-excess[p], abs(excess[p]), excess[p]), strict=True):
+            at = seen[2 * band : 2 * band + 2, p]
+            scale = 2 if squared else 1 / np.maximum(np.linalg.norm(at, axis=0), 1e-300)
+            expected[2 * band : 2 * band + 2, p] = config.gammas[band] * sign * scale * at / t.shape[2]
+    np.testing.assert_allclose(values.grad.numpy().reshape(6, 2, -1), expected, rtol=1e-10, atol=1e-12)

@@ -23,8 +23,7 @@ from newtonnet.estimator import NewtonNetClassifier, score
 from newtonnet.files import write_whole
 from newtonnet.graphs import Graph, check_trainable
 from newtonnet.nn import find_model
-from newtonnet.out_of_core import read_mapped
-from newtonnet.out_of_core.propagate_blocks import MEMORY
+from newtonnet.out_of_core import PROPAGATION_MEMORY, read_tables_on_disk
 from newtonnet.report import Findings, ModelScores, gather, guess, headline, is_known, plural, render_findings
 from newtonnet.tables import Reading, TableOptions, TableSource, column_names, listed, read_tables
 
@@ -326,7 +325,7 @@ def analyse(
             columns=reading.read_as,
             data_warnings=reading.notes,
             warnings=[*_remarks(classifier, stopped=stopped), *held_out.remarks],
-            max_memory=classifier.max_memory or MEMORY if classifier.regime == OUT_OF_CORE else None,
+            max_memory=classifier.max_memory or PROPAGATION_MEMORY if classifier.regime == OUT_OF_CORE else None,
         )
         page = render_findings(findings)
         run = replace(run, finished=True, outcome=_outcome(findings, classifier, stopped=stopped))
@@ -359,7 +358,7 @@ def _read_on_disk(
     files = _file_of(nodes), _file_of(edges)
     if files[0] is None or files[1] is None:
         raise TypeError("the out-of-core regime reads tables from files; give paths of CSV or Parquet files")
-    return read_mapped(files[0], files[1], *options, folder=folder, max_memory=max_memory, **more)
+    return read_tables_on_disk(files[0], files[1], *options, folder=folder, max_memory=max_memory, **more)
 
 
 def _read_again(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from newtonnet.datasets import Split
     from newtonnet.graphs import Graph
-    from newtonnet.out_of_core import Done
+    from newtonnet.out_of_core import PropagationProgress
     from newtonnet.training import Progress as TrainingProgress
     from newtonnet.training import Record, Setting
 
@@ -229,9 +229,7 @@ def _run_out_of_core(
     **resources: Any,
 ) -> "list[Record]":
     """Train one model for each split after the other, with progress bars on standard error."""
-    from newtonnet.out_of_core import Batching, precompute, train_precomputed
-    from newtonnet.out_of_core.distributed import train_on_ray
-    from newtonnet.out_of_core.run import make_filter
+    from newtonnet.out_of_core import Batching, make_filter, propagate_to_disk, train_on_ray, train_out_of_core
 
     batching = Batching() if batch is None else Batching(batch=batch)
     folder = store or Path("out") / "blocks" / f"{graph.name}-{graph.checksum}-{setting.options.degree}"
@@ -242,7 +240,7 @@ def _run_out_of_core(
         epochs = bar.add_task(f"newtonnet on {graph.name}", total=len(splits) * setting.config.max_epochs, note="")
         begun = 0
 
-        def show_features(done: "Done") -> None:
+        def show_features(done: "PropagationProgress") -> None:
             bar.update(features, completed=done.parts, total=done.total, note=f"{done.parts}/{done.total}")
 
         def show(state: "TrainingProgress") -> None:
@@ -253,12 +251,14 @@ def _run_out_of_core(
 
         if place.executor == "ray":
             limits = {name: resources[name] for name in ("max_memory", "threads")}
-            precompute(graph, folder, degree=make_filter(seeded, graph).degree, progress=show_features, **limits)
+            propagate_to_disk(graph, folder, degree=make_filter(seeded, graph).degree, progress=show_features, **limits)
             bar.update(epochs, total=None, note=f"{place.count} workers on Ray")
             shared["threads"] = resources["threads"] or 1
             records, _ = train_on_ray(graph, splits, seeded, workers=place.count, address=place.address, **shared)
         else:
-            records, _ = train_precomputed(graph, splits, seeded, progress=show, precomputing=show_features, **shared)
+            records, _ = train_out_of_core(
+                graph, splits, seeded, progress=show, propagation_progress=show_features, **shared
+            )
     console.print(f"propagated features: {folder}", style="dim", soft_wrap=True)
     return records
 

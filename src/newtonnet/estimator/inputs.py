@@ -43,7 +43,7 @@ def check_parameters(given: Mapping[str, Any]) -> None:
     own = sorted(fixed.keys() & OWN)
     if own:
         raise ValueError(f"{own[0]} is not a setting; use the parameter {OWN[own[0]]}")
-    if given["transferable"] and (find_model(given["model"]).bound or fixed.get("branch")):
+    if given["transferable"] and (find_model(given["model"]).transductive or fixed.get("branch")):
         raise ValueError(
             f"{given['model']} with these settings is transductive: it has weights for every node of the training "
             "graph; use transferable=False, or another model"

@@ -17,10 +17,15 @@ from torch import Tensor
 from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
 from newtonnet.nn import Population, build, find_model
-from newtonnet.out_of_core import as_large, precompute, predict_precomputed, train_precomputed
-from newtonnet.out_of_core.outcome import MODEL as OUT_OF_CORE_MODEL
-from newtonnet.out_of_core.propagate_blocks import is_free_for
-from newtonnet.out_of_core.run import make_filter
+from newtonnet.out_of_core import (
+    OUT_OF_CORE_MODEL,
+    as_large,
+    is_free_for,
+    make_filter,
+    predict_out_of_core,
+    propagate_to_disk,
+    train_out_of_core,
+)
 from newtonnet.training import SHARED, Config, Progress, Record, Setting, fit
 
 from .scoring import sharpened
@@ -84,7 +89,7 @@ class Member:
 
 
 class Trainer(Protocol):
-    """Trains candidates on folds: :func:`train_in_memory` or :func:`train_out_of_core` with their options filled in."""
+    """Trains candidates on folds: :func:`train_members_in_memory` or :func:`train_members_out_of_core` with their options filled in."""
 
     def __call__(
         self,
@@ -171,7 +176,7 @@ def group_by_shape(candidates: Sequence[Candidate]) -> list[list[int]]:
     return list(groups.values())
 
 
-def train_in_memory(
+def train_members_in_memory(
     graph: Graph,
     candidates: Sequence[Candidate],
     folds: Sequence[Split],
@@ -203,7 +208,7 @@ def train_in_memory(
     )
     if population.filter is not None and hasattr(shape, "points"):
         shape = replace(shape, points=tuple(population.filter.points.tolist()))
-    bound = None if population.known is None else graph.structure
+    bound = None if population.transductive is None else graph.structure
     sound = [p for p, record in enumerate(records) if record.outcome.status == "done"]
     held = [NONE] * len(records)
     for p, shares in zip(sound, _each_probability(population, graph, options.device, sound), strict=True):
@@ -215,7 +220,7 @@ def train_in_memory(
     return [members[i : i + len(folds)] for i in range(0, len(members), len(folds))]
 
 
-def train_out_of_core(
+def train_members_out_of_core(
     graph: Graph,
     candidates: Sequence[Candidate],
     folds: Sequence[Split],
@@ -243,7 +248,7 @@ def train_out_of_core(
     setting = replace(setting, options=replace(setting.options, points=tuple(points)))
     members = []
     with _feature_folder(store) as folder:
-        records, states = train_precomputed(
+        records, states = train_out_of_core(
             graph,
             folds,
             setting,
@@ -256,7 +261,7 @@ def train_out_of_core(
         for fold, record, state in zip(folds, records, states, strict=True):
             member = Member(OUT_OF_CORE_MODEL, setting.options, options.seed + fold.index, state, None, record, NONE)
             if member.sound:
-                held = predict_precomputed(
+                held = predict_out_of_core(
                     state, setting, store=folder, nodes=fold.validation, max_memory=options.max_memory
                 )
                 member = replace(member, held=held)
@@ -312,7 +317,7 @@ def _rebuild(members: Sequence[Member], graph: Graph) -> Population:
     """A population of members of one shape, built for a graph: that of their training or another."""
     first = members[0]
     if first.bound is not None and first.bound != graph.structure:
-        advice = "fit another model" if find_model(first.model).bound else "fit with transferable=True"
+        advice = "fit another model" if find_model(first.model).transductive else "fit with transferable=True"
         raise ValueError(
             f"this model ({first.model}) is transductive: it has weights for each node of its training graph, and "
             f"{graph.name!r} is another graph or has its nodes in another order; {advice} to predict on other graphs"
@@ -353,9 +358,9 @@ def _each_out_of_core(
     large, degree = as_large(graph), make_filter(setting, graph).degree
     usable = store is not None and is_free_for(Path(store), large, degree=degree)
     with _feature_folder(store if usable else None, beside=store) as folder:
-        features = precompute(large, folder, degree=degree, max_memory=max_memory)
+        features = propagate_to_disk(large, folder, degree=degree, max_memory=max_memory)
         for member in members:
-            yield predict_precomputed(member.state, setting, store=features, max_memory=max_memory)
+            yield predict_out_of_core(member.state, setting, store=features, max_memory=max_memory)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from newtonnet.files import whole_file
 from newtonnet.nn import find_model
-from newtonnet.out_of_core.outcome import MODEL as OUT_OF_CORE_MODEL
+from newtonnet.out_of_core import OUT_OF_CORE_MODEL
 from newtonnet.training import Record
 
 from .inputs import OUT_OF_CORE

@@ -5,7 +5,7 @@ from .edges import components, edge_blocks, isolated_nodes, known_edges
 from .graph import Features, Graph, check_trainable, compact, read_rows, trusted_graph
 from .homophily import Homophily, homophily
 from .operators import Operator, csr_tensor, normalise, normalised_operator, sparse_tensor
-from .propagate import chebyshev_moments, propagate, propagate_back
+from .propagate import chebyshev_moments, propagate
 from .spectrum import BANDS, Density, band_projectors, energy_density, spectral_density, spectrum
 
 __all__ = [
@@ -36,7 +36,6 @@ __all__ = [
     "normalise",
     "normalised_operator",
     "propagate",
-    "propagate_back",
     "read_rows",
     "sparse_tensor",
     "spectral_density",

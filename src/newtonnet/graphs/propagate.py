@@ -42,28 +42,10 @@ def propagate(operator: Operator, x: Tensor, coefficients: Tensor) -> Tensor:
     if operator.matrix.dtype != x.dtype:
         raise TypeError(f"operator and signals must have one type, got {operator.matrix.dtype} and {x.dtype}")
     weights = coefficients.to(x.dtype)
-    if not torch.is_grad_enabled():  # spares what a function of autograd's costs, which small graphs feel
+    if not torch.is_grad_enabled():  # an autograd Function costs time that small graphs notice
         return _series(operator, x, weights)[0]
     filtered: Tensor = _Polynomial.apply(operator, x, weights)  # type: ignore[no-untyped-call]
     return filtered
-
-
-def propagate_back(
-    operator: Operator, x: Tensor, coefficients: Tensor, slopes: Tensor, *, learned: bool = True
-) -> tuple[Tensor, Tensor | None]:
-    """From slopes of :func:`propagate`'s result to those of its signals and, where these are learned, coefficients.
-
-    >>> from newtonnet.graphs import from_edges, normalised_operator
-    >>> operator = normalised_operator(from_edges([[0], [1]], [[1.0], [1.0]]))
-    >>> x, slopes = torch.tensor([1.0, 2.0]).reshape(2, 1, 1), torch.tensor([1.0, 0.0]).reshape(2, 1, 1)
-    >>> [found.flatten() for found in propagate_back(operator, x, torch.tensor([[3.0], [5.0]]), slopes)]
-    [tensor([ 3., -5.]), tensor([ 1., -2.])]
-    """
-    weights, against = coefficients.to(x.dtype), x if learned else None
-    filtered, inner = _series(operator, slopes, weights, against=against, transposed=True)
-    if not learned:
-        return filtered, None
-    return filtered, inner if coefficients.ndim == 3 else inner.sum(dim=2)
 
 
 def chebyshev_moments(operator: Operator, x: Tensor, degree: int) -> Tensor:
@@ -99,7 +81,12 @@ class _Polynomial(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor, Tensor | None]:
         x, coefficients = ctx.saved_tensors
-        return None, *propagate_back(ctx.operator, x, coefficients, gradient, learned=ctx.needs_input_grad[2])
+        learned = ctx.needs_input_grad[2]
+        against = x if learned else None
+        filtered, inner = _series(ctx.operator, gradient, coefficients, against=against, transposed=True)
+        if not learned:
+            return None, filtered, None
+        return None, filtered, inner if coefficients.ndim == 3 else inner.sum(dim=2)
 
 
 def _series(

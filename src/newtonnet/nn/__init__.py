@@ -1,19 +1,16 @@
 """Models as populations: layers, spectral and spatial networks, and the zoo that names them."""
 
-from .branch import Branch
 from .glognn import GloGNN, GloGNNOptions
-from .inputs import normalised_inputs
-from .layers import FeatureMatrix, Inputs, feature_linear, feature_matrix, uniform_start
+from .inputs import FeatureMatrix, Inputs, feature_matrix, fingerprint, normalised_inputs
+from .layers import feature_linear, member_linear, multiply, uniform_start
 from .linkx import Linkx, LinkxOptions
-from .mixhop import MixHop, MixHopOptions
-from .newton_stack import NewtonStack, NewtonStackOptions
-from .noise import Noise
-from .polynomial_models import DegreeOptions, Options, build_spectral
-from .population import Population, PullBack
-from .spatial import GCN, ChebNet, ChebNetOptions, GCNOptions
-from .spectral import SpectralNet, check_condition
-from .tuned_gcn import TunedGCN, TunedGCNOptions
-from .zoo import ZOO, Entry, build, find_model
+from .noise import Noise, check_rate, dropout, is_native
+from .polynomial_models import DegreeOptions, Options, build_spectral, interpolation_points, spectral_builder
+from .population import Population
+from .spatial import GCN, ChebNet, ChebNetOptions, GCNOptions, MixHop, MixHopOptions
+from .spectral import Branch, SpectralNet, check_condition
+from .stacks import NewtonStack, NewtonStackOptions, TunedGCN, TunedGCNOptions
+from .zoo import ZOO, ModelEntry, build, find_model
 
 __all__ = [
     "GCN",
@@ -22,7 +19,6 @@ __all__ = [
     "ChebNet",
     "ChebNetOptions",
     "DegreeOptions",
-    "Entry",
     "FeatureMatrix",
     "GCNOptions",
     "GloGNN",
@@ -32,21 +28,29 @@ __all__ = [
     "LinkxOptions",
     "MixHop",
     "MixHopOptions",
+    "ModelEntry",
     "NewtonStack",
     "NewtonStackOptions",
     "Noise",
     "Options",
     "Population",
-    "PullBack",
     "SpectralNet",
     "TunedGCN",
     "TunedGCNOptions",
     "build",
     "build_spectral",
     "check_condition",
+    "check_rate",
+    "dropout",
     "feature_linear",
     "feature_matrix",
     "find_model",
+    "fingerprint",
+    "interpolation_points",
+    "is_native",
+    "member_linear",
+    "multiply",
     "normalised_inputs",
+    "spectral_builder",
     "uniform_start",
 ]

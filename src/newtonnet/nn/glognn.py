@@ -8,10 +8,10 @@ from torch import Tensor
 
 from newtonnet.graphs import Graph
 
-from .inputs import adjacency_features, adjacency_inputs, check_features, check_same_graph, fingerprint
-from .layered import Layered, Linear, check_count, check_shape, multiply
-from .layers import Inputs, dropout, member_linear
-from .noise import Noise
+from .inputs import Inputs, adjacency_features, adjacency_inputs, fingerprint
+from .layers import check_count, check_shape, member_linear, multiply
+from .noise import Noise, dropout
+from .population import Population
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class GloGNNOptions:
     """``normalised``: (D + I)^-1 (A + I), as on the authors' small graphs; ``raw``: A, as on their large ones."""
 
 
-class GloGNN(Layered):
+class GloGNN(Population):
     r"""Encode features and adjacency rows, then gather from all nodes a few times.
 
     .. math:: H^0 = W_2\,\mathrm{drop}(\mathrm{ReLU}(\delta W_X X + (1-\delta) W_A A_n)), \qquad
@@ -54,8 +54,8 @@ class GloGNN(Layered):
     learned diagonal :math:`\Sigma`. We follow the authors' code, whose Z is not the minimiser of a weighted objective
     (that would have :math:`\Sigma` inside the inverse too). Start: :math:`\Sigma = I/C`, :math:`\lambda_k = 1/K`.
 
-    Z has n rows and columns and is never formed: see :meth:`_gather`. W_A has a row for every node, so the model cannot
-    leave its graph. The authors' code drops features and then discards what it dropped: no dropout on the input.
+    Z has n rows and columns and is never formed: see :meth:`_gather`. W_A has a row for every node, so the model is
+    tied to its graph. The authors' code drops features and then discards what it dropped: no dropout on the input.
 
     Args:
         graph: gives the numbers of nodes, features and classes.
@@ -76,28 +76,19 @@ class GloGNN(Layered):
         check_count("hidden_layers", options.hidden_layers)
         _check_weights(options)
         features, hidden, classes = graph.features.shape[1], options.hidden, graph.classes
-        super().__init__(
-            name="glognn++",
-            options=asdict(options),
-            seeds=seeds,
-            linears=[
-                Linear("features", features, hidden, reads_matrix=True),
-                Linear("adjacency", graph.nodes, hidden, reads_matrix=True),
-                *[Linear(f"hidden{i}", hidden, hidden) for i in range(1, options.hidden_layers)],
-                Linear("classes", hidden, classes),
-            ],
-            norms={},
-            dtype=dtype,
-        )
-        self._add_constant("sigma", classes, 1 / classes, dtype)
-        self._add_constant("powers", options.orders, 1 / options.orders, dtype)
-        self.shape = options
-        self.features, self.known = features, fingerprint(graph)
+        super().__init__(name="glognn++", options=asdict(options), seeds=seeds, features=features, dtype=dtype)
+        self.shape, self.transductive = options, fingerprint(graph)
+        self.add_linear("features", features, hidden, reads_features=True)
+        self.add_linear("adjacency", graph.nodes, hidden, reads_features=True)
+        for i in range(1, options.hidden_layers):
+            self.add_linear(f"hidden{i}", hidden, hidden)
+        self.add_linear("classes", hidden, classes)
+        self.add_constant("sigma", classes, 1 / classes)
+        self.add_constant("powers", options.orders, 1 / options.orders)
 
     def prepare(self, graph: Graph, device: torch.device | str = "cpu") -> Inputs:
         """The graph's features and its adjacency, refused for another graph's number of nodes."""
-        check_features(graph, self.features)
-        check_same_graph(graph, self.known, model=self.name)
+        self.check(graph)
         normalised = self.shape.adjacency == "normalised"
         return adjacency_inputs(graph, row_normalised=normalised, dtype=self.dtype, device=device)
 
@@ -111,12 +102,12 @@ class GloGNN(Layered):
     def _encode(self, inputs: Inputs, noise: Noise | None) -> Tensor:
         """The encoder's output, ``(n, P, C)``."""
         delta, rate = self.shape.delta, self.shape.dropout
-        own = self._linear("features", inputs.features)
-        x = torch.relu(delta * own + (1 - delta) * self._linear("adjacency", adjacency_features(inputs)))
+        own = self.linear("features", inputs.features)
+        x = torch.relu(delta * own + (1 - delta) * self.linear("adjacency", adjacency_features(inputs)))
         for i in range(1, self.shape.hidden_layers):
-            x = torch.relu(self._linear(f"hidden{i}", dropout(x, rate=rate, noise=noise, stream=i)))
+            x = torch.relu(self.linear(f"hidden{i}", dropout(x, rate=rate, noise=noise, stream=i)))
         x = dropout(x, rate=rate, noise=noise, stream=self.shape.hidden_layers)
-        return self._linear("classes", x)
+        return self.linear("classes", x)
 
     def _gather(self, inputs: Inputs, h: Tensor, encoded: Tensor) -> Tensor:
         r"""One layer in :math:`O(n C^2 + K E C)`, from ``(n, P, C)`` to the same shape.

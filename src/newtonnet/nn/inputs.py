@@ -1,15 +1,126 @@
-"""How a graph becomes what a model reads, refused where the model was built for another."""
+"""How a graph becomes what a model reads: features that may be sparse, and an operator to propagate with."""
 
 import hashlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 import torch
+from torch import Tensor
 
-from newtonnet.graphs import Graph, Operator, normalised_operator
+from newtonnet import kernels
+from newtonnet.graphs import Features, Graph, Operator, csr_tensor, normalised_operator, sparse_tensor
+from newtonnet.kernels import Mask, Pattern
 
-from .layers import FeatureMatrix, Inputs, feature_matrix
+from .noise import Noise, drop
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureMatrix:
+    """The features X of all nodes, ``(n, F)``: a dense block, or CSR with its transpose for the backward pass.
+
+    Attributes:
+        matrix: dense, or sparse CSR.
+        transpose: the CSR of the transpose, or None where the matrix is dense.
+        order: positions of the transpose's values among the matrix's values.
+    """
+
+    matrix: Tensor
+    transpose: Tensor | None = None
+    order: Tensor | None = None
+
+    @cached_property
+    def patterns(self) -> tuple[Pattern, Pattern] | None:
+        """The entries of a sparse matrix and of its transpose for the native kernel; None where it is not available."""
+        if self.transpose is None or self.matrix.device.type != "cpu" or not kernels.available():
+            return None
+        return kernels.make_pattern(self.matrix), kernels.make_pattern(self.transpose)
+
+    def dropped(self, rate: float, noise: Noise | None, stream: int) -> "Tensor | Entries":
+        """The dense block, or the entries of sparse features, after dropout with one mask for all members.
+
+        Dropout touches only the non-zeros of sparse features, which has the same distribution as on a dense block.
+        """
+        noisy = noise is not None and rate > 0
+        values = self.matrix if self.transpose is None else self.matrix.values()
+        values = noise.drop_shared(values, rate, stream=stream) if noise is not None and noisy else values
+        return values if self.transpose is None else Entries(self, values, dropped=noisy)
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """The entries of sparse features in one pass.
+
+    Attributes:
+        features: the features.
+        values: what their entries are, some of them dropped.
+        dropped: whether dropout has made zeros of them.
+    """
+
+    features: FeatureMatrix
+    values: Tensor
+    dropped: bool
+
+    def product(self, weight: Tensor, bias: Tensor | None = None, mask: Mask | None = None) -> Tensor:
+        """X W, or with a bias drop(max(X W + b, 0)): ``(F, P, d)`` and ``(P, d)`` to ``(n, P, d)``."""
+        patterns = self.features.patterns
+        if patterns is not None:
+            bias = None if bias is None else bias.contiguous()
+            return kernels.multiply(
+                patterns[0], self.values, weight.contiguous(), gaps=self.dropped, bias=bias, mask=mask
+            )
+        out = torch.mm(_with_values(self.features.matrix, self.values), weight.flatten(1)).view(-1, *weight.shape[1:])
+        if bias is None:
+            return out
+        active = torch.relu(out + bias)
+        return active if mask is None else drop(active, mask)
+
+    def transposed_product(self, gradient: Tensor) -> Tensor:
+        """X' G: ``(n, P, d)`` to ``(F, P, d)``."""
+        features = self.features
+        if features.order is None or features.transpose is None:
+            raise TypeError("dense features have no transpose of their own")
+        block = gradient.contiguous()
+        if features.patterns is not None:
+            return kernels.multiply(features.patterns[1], self.values, block, order=features.order, gaps=self.dropped)
+        values = self.values.index_select(0, features.order)
+        return torch.mm(_with_values(features.transpose, values), block.flatten(1)).view(-1, *gradient.shape[1:])
+
+
+def _with_values(matrix: Tensor, values: Tensor) -> Tensor:
+    rows, columns = matrix.shape
+    return csr_tensor(matrix.crow_indices(), matrix.col_indices(), values, (rows, columns))
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """A graph as a model reads it.
+
+    Attributes:
+        features: the nodes' features.
+        operator: the matrix that signals are propagated with.
+        adjacency: the adjacency as features too, for models with a weight for every node; None for all others.
+    """
+
+    features: FeatureMatrix
+    operator: Operator
+    adjacency: FeatureMatrix | None = None
+
+
+def feature_matrix(features: Features, dtype: torch.dtype, device: torch.device | str = "cpu") -> FeatureMatrix:
+    """Move a graph's features to torch, as sparse as they are."""
+    if not isinstance(features, sp.csr_array):
+        return FeatureMatrix(torch.tensor(features, dtype=dtype, device=device))
+    numbered = sp.csr_array((np.arange(features.nnz), features.indices, features.indptr), shape=features.shape)
+    turned = sp.csr_array(numbered.T)
+    values = features.data[turned.data]
+    transpose = sparse_tensor(sp.csr_array((values, turned.indices, turned.indptr), shape=turned.shape))
+    return FeatureMatrix(
+        sparse_tensor(features).to(device=device, dtype=dtype),
+        transpose.to(device=device, dtype=dtype),
+        torch.from_numpy(turned.data).to(device),
+    )
 
 
 def normalised_inputs(
@@ -50,7 +161,7 @@ def with_adjacency(inputs: Inputs, graph: Graph) -> Inputs:
 
 
 def adjacency_features(inputs: Inputs) -> FeatureMatrix:
-    """The adjacency as features, refused where another model's inputs have none."""
+    """The adjacency as features; an error where inputs were prepared by a model that does not read it."""
     if inputs.adjacency is None:
         raise ValueError("these inputs have no adjacency features; prepare the graph with the model that reads them")
     return inputs.adjacency
@@ -63,19 +174,19 @@ def check_features(graph: Graph, expected: int) -> None:
 
 
 def fingerprint(graph: Graph) -> tuple[int, str]:
-    """Number of nodes and a hash of their degrees in any order: enough to tell graphs apart, whatever their order."""
+    """Number of nodes and a hash of their sorted degrees: enough to tell graphs apart, whatever the nodes' order."""
     degrees = np.sort(np.diff(graph.adjacency.indptr))
     return graph.nodes, hashlib.sha256(degrees.tobytes()).hexdigest()[:16]
 
 
-def check_same_graph(graph: Graph, known: tuple[int, str] | None, *, model: str) -> None:
+def check_same_graph(graph: Graph, transductive: tuple[int, str] | None, *, model: str) -> None:
     """Refuse another graph than the one that a model with weights for every node was built for, if it was.
 
-    The order of the nodes is not checked: whoever reorders them has to reorder the model's rows too.
+    The order of the nodes is not checked: code that reorders them must reorder the model's rows too.
     """
-    if known is not None and fingerprint(graph) != known:
+    if transductive is not None and fingerprint(graph) != transductive:
         raise ValueError(
-            f"model {model!r} has weights for each of the {known[0]} nodes of the graph it was built for, and "
-            f"{graph.name!r} ({graph.nodes} nodes) is another one; train it anew there, or use a model that can leave "
-            "its graph"
+            f"model {model!r} has weights for each of the {transductive[0]} nodes of the graph it was built for, and "
+            f"{graph.name!r} ({graph.nodes} nodes) is another one; train it again there, or use a model that "
+            "can be applied to other graphs"
         )

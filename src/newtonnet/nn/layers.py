@@ -1,126 +1,34 @@
-"""The parts models are made of: features that may be sparse, and linear maps of a whole population."""
+"""The layers that models are made of: linear maps, propagation and batch normalisation of a whole population."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from newtonnet import kernels
-from newtonnet.graphs import Features, Operator, csr_tensor, sparse_tensor
-from newtonnet.kernels import Pattern
+from newtonnet.graphs import Operator, propagate
 
-from .noise import Noise
+from .inputs import Entries, FeatureMatrix
+from .noise import Noise, check_rate
 
 FULL_LANES = 16
 """Columns that a dense product works on at once."""
 
+MOMENTUM = 0.1
+"""Weight of the newest epoch in the running statistics of a batch normalisation."""
 
-@dataclass(frozen=True, eq=False)
-class FeatureMatrix:
-    """The features X of all nodes, ``(n, F)``: a dense block, or CSR with its transpose for the backward pass.
-
-    Attributes:
-        matrix: dense, or sparse CSR.
-        transpose: the CSR of the transpose, or None where the matrix is dense.
-        order: positions of the transpose's values among the matrix's values.
-    """
-
-    matrix: Tensor
-    transpose: Tensor | None = None
-    order: Tensor | None = None
-
-    @cached_property
-    def patterns(self) -> tuple[Pattern, Pattern] | None:
-        """The entries of a sparse matrix and of its transpose for the native kernel; None where it cannot be had."""
-        if self.transpose is None or self.matrix.device.type != "cpu" or not kernels.available():
-            return None
-        return kernels.make_pattern(self.matrix), kernels.make_pattern(self.transpose)
+EPSILON = 1e-5
+"""Keeps the variance of a constant channel away from zero."""
 
 
-@dataclass(frozen=True, eq=False)
-class Entries:
-    """The entries of sparse features in one pass.
-
-    Attributes:
-        features: the features.
-        values: what their entries are, some of them dropped.
-        dropped: whether dropout has made zeros of them.
-    """
-
-    features: FeatureMatrix
-    values: Tensor
-    dropped: bool
-
-    def product(self, weight: Tensor) -> Tensor:
-        """X W: ``(F, P, d)`` to ``(n, P, d)``."""
-        features = self.features
-        if features.patterns is not None:
-            return kernels.multiply(features.patterns[0], self.values, weight.contiguous(), gaps=self.dropped)
-        return torch.mm(_with_values(features.matrix, self.values), weight.flatten(1)).view(-1, *weight.shape[1:])
-
-    def activated(self, weight: Tensor, bias: Tensor, mask: kernels.Mask | None) -> Tensor:
-        """drop(max(X W + b, 0)) by the native kernel: ``(F, P, d)`` and ``(P, d)`` to ``(n, P, d)``."""
-        pattern, values = self.features.patterns[0], self.values  # type: ignore[index]
-        return kernels.multiply(
-            pattern, values, weight.contiguous(), gaps=self.dropped, bias=bias.contiguous(), mask=mask
-        )
-
-    def transposed_product(self, gradient: Tensor) -> Tensor:
-        """X' G: ``(n, P, d)`` to ``(F, P, d)``."""
-        features = self.features
-        if features.order is None or features.transpose is None:
-            raise TypeError("dense features have no transpose of their own")
-        if features.patterns is not None:
-            block = gradient.contiguous()
-            return kernels.multiply(features.patterns[1], self.values, block, order=features.order, gaps=self.dropped)
-        turned = self.values.index_select(0, features.order)
-        flat = gradient.flatten(1).contiguous()
-        return torch.mm(_with_values(features.transpose, turned), flat).view(-1, *gradient.shape[1:])
-
-
-@dataclass(frozen=True, eq=False)
-class Inputs:
-    """A graph as a model reads it.
-
-    Attributes:
-        features: the nodes' features.
-        operator: the matrix that signals are propagated with.
-        adjacency: the adjacency as features too, for models with a weight for every node; None for all others.
-    """
-
-    features: FeatureMatrix
-    operator: Operator
-    adjacency: FeatureMatrix | None = None
-
-
-def feature_matrix(features: Features, dtype: torch.dtype, device: torch.device | str = "cpu") -> FeatureMatrix:
-    """Move a graph's features to torch, as sparse as they are."""
-    if not isinstance(features, sp.csr_array):
-        return FeatureMatrix(torch.tensor(features, dtype=dtype, device=device))
-    numbered = sp.csr_array((np.arange(features.nnz), features.indices, features.indptr), shape=features.shape)
-    turned = sp.csr_array(numbered.T)
-    values = features.data[turned.data]
-    transpose = sparse_tensor(sp.csr_array((values, turned.indices, turned.indptr), shape=turned.shape))
-    return FeatureMatrix(
-        sparse_tensor(features).to(device=device, dtype=dtype),
-        transpose.to(device=device, dtype=dtype),
-        torch.from_numpy(turned.data).to(device),
-    )
-
-
-def feature_linear(features: FeatureMatrix, weight: Tensor, *, rate: float, noise: Noise | None, stream: int) -> Tensor:
+def feature_linear(
+    features: FeatureMatrix, weight: Tensor, *, rate: float = 0.0, noise: Noise | None = None, stream: int = 0
+) -> Tensor:
     r"""First layer of all members at once, with dropout on the features.
 
     .. math:: H_{:,p,:} = \mathrm{drop}(X)\, W_p
-
-    Dropout touches only the non-zeros of sparse features, which has the same distribution as on a dense block.
 
     Args:
         features: :math:`X`, ``(n, F)``.
@@ -132,22 +40,11 @@ def feature_linear(features: FeatureMatrix, weight: Tensor, *, rate: float, nois
     Returns:
         Shape ``(n, P, h)``.
     """
-    if features.transpose is None:
-        return (dropped_features(features.matrix, rate, noise, stream) @ weight.flatten(1)).view(-1, *weight.shape[1:])
-    entries = dropped_entries(features, rate, noise, stream)
-    product: Tensor = _SparseLinear.apply(entries, weight)  # type: ignore[no-untyped-call]
+    x = features.dropped(rate, noise, stream)
+    if isinstance(x, Tensor):
+        return (x @ weight.flatten(1)).view(-1, *weight.shape[1:])
+    product: Tensor = _SparseLinear.apply(x, weight)  # type: ignore[no-untyped-call]
     return product
-
-
-def dropped_entries(features: FeatureMatrix, rate: float, noise: Noise | None, stream: int) -> Entries:
-    """Dropout of the entries of sparse features, with one mask for all members."""
-    values = dropped_features(features.matrix.values(), rate, noise, stream)
-    return Entries(features, values, dropped=noise is not None and rate > 0)
-
-
-def dropped_features(x: Tensor, rate: float, noise: Noise | None, stream: int) -> Tensor:
-    """Dropout of a block of features, or of the values of their entries, with one mask for all members."""
-    return x if noise is None or rate == 0 else noise.drop_shared(x, rate, stream=stream)
 
 
 class _SparseLinear(torch.autograd.Function):
@@ -164,11 +61,6 @@ class _SparseLinear(torch.autograd.Function):
         return None, ctx.entries.transposed_product(gradient)
 
 
-def _with_values(matrix: Tensor, values: Tensor) -> Tensor:
-    rows, columns = matrix.shape
-    return csr_tensor(matrix.crow_indices(), matrix.col_indices(), values, (rows, columns))
-
-
 def member_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Each member's own linear map: ``(n, P, h)`` with ``(P, h, C)`` and ``(P, C)`` to ``(n, P, C)``."""
     classes = weight.shape[2]
@@ -179,14 +71,10 @@ def member_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tens
     return product if bias is None else product + bias
 
 
-def dropout(x: Tensor, *, rate: float, noise: Noise | None, stream: int) -> Tensor:
-    """Each member's own dropout on ``(n, P, d)``; the identity in evaluation or at rate 0."""
-    return x if noise is None or rate == 0 else noise.drop_members(x, rate, stream=stream)
-
-
-def member_mask(rate: float, noise: Noise | None, *, stream: int) -> kernels.Mask | None:
-    """What decides on each member's own dropout; None in evaluation or at rate 0."""
-    return None if noise is None or rate == 0 else noise.members(rate, stream=stream)
+def multiply(operator: Operator, x: Tensor, factor: float = 1.0) -> Tensor:
+    """The operator's matrix times signals ``(n, P, d)``, times a factor."""
+    coefficients = x.new_tensor([0.0, -factor])  # T_1(L - I) is minus the matrix
+    return propagate(operator, x, coefficients[:, None].expand(-1, x.shape[1]))
 
 
 def uniform_start(seeds: Sequence[int], shapes: Sequence[tuple[int, ...]], fan_ins: Sequence[int]) -> list[Tensor]:
@@ -200,7 +88,13 @@ def uniform_start(seeds: Sequence[int], shapes: Sequence[tuple[int, ...]], fan_i
     Returns:
         For each weight all members' draws stacked along a new first axis.
     """
-    return bounded_start(seeds, shapes, [1 / math.sqrt(fan_in) for fan_in in fan_ins])
+    draws: list[list[Tensor]] = [[] for _ in shapes]
+    for seed in seeds:
+        generator = torch.Generator().manual_seed(seed % 2**63)
+        for weight, shape, fan_in in zip(draws, shapes, fan_ins, strict=True):
+            bound = 1 / math.sqrt(fan_in)
+            weight.append(torch.empty(shape).uniform_(-bound, bound, generator=generator))
+    return [torch.stack(weight) for weight in draws]
 
 
 def glorot_bound(inputs: int, outputs: int) -> float:
@@ -208,11 +102,67 @@ def glorot_bound(inputs: int, outputs: int) -> float:
     return math.sqrt(6 / (inputs + outputs))
 
 
-def bounded_start(seeds: Sequence[int], shapes: Sequence[tuple[int, ...]], bounds: Sequence[float]) -> list[Tensor]:
-    """Start weights uniform within a bound of their own, as :func:`uniform_start` draws and returns them."""
-    draws: list[list[Tensor]] = [[] for _ in shapes]
-    for seed in seeds:
-        generator = torch.Generator().manual_seed(seed % 2**63)
-        for weight, shape, bound in zip(draws, shapes, bounds, strict=True):
-            weight.append(torch.empty(shape).uniform_(-bound, bound, generator=generator))
-    return [torch.stack(weight) for weight in draws]
+def batch_norm_start(members: int, width: int, dtype: torch.dtype) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """What a normalisation starts with: its learned scale and shift, and its state, each ``(P, d)``."""
+    ones, zeros = (make(members, width, dtype=dtype) for make in (torch.ones, torch.zeros))
+    return {"scale": ones, "shift": zeros}, {"mean": zeros.clone(), "variance": ones.clone()}
+
+
+def batch_norm(x: Tensor, scale: Tensor, shift: Tensor, *, mean: Tensor, variance: Tensor, training: bool) -> Tensor:
+    r"""Give every channel of every member mean 0 and variance 1 over the graph's nodes, then scale and shift it.
+
+    .. math:: y = s \, \frac{x - \mu}{\sqrt{v + \varepsilon}} + b
+
+    In training :math:`\mu` and :math:`v` are the mean and the biased variance over all nodes, and the running ones move
+    towards them (towards the unbiased variance) in place; in evaluation they are the running ones.
+
+    Args:
+        x: activations, ``(n, P, d)``.
+        scale: :math:`s`, ``(P, d)``.
+        shift: :math:`b`, ``(P, d)``.
+        mean: running mean, ``(P, d)``.
+        variance: running variance, ``(P, d)``.
+        training: normalise by this epoch's statistics and remember them.
+
+    Returns:
+        Shape ``(n, P, d)``.
+
+    >>> x = torch.tensor([1.0, 3.0]).reshape(2, 1, 1)
+    >>> mean, variance = torch.zeros(1, 1), torch.ones(1, 1)
+    >>> one, zero = torch.ones(1, 1), torch.zeros(1, 1)
+    >>> batch_norm(x, one, zero, mean=mean, variance=variance, training=True).flatten()
+    tensor([-1.0000,  1.0000])
+    >>> mean, variance
+    (tensor([[0.2000]]), tensor([[1.1000]]))
+
+    References:
+        Ioffe, Szegedy, Batch Normalization: Accelerating Deep Network Training by Reducing Internal Covariate Shift,
+        2015, Algorithms 1 and 2.
+    """
+    if training and len(x) < 2:
+        raise ValueError("batch normalisation needs at least 2 nodes to train on, got 1")
+    # Members and channels are columns alike: one fused kernel, and in-place updates reach the state through the views.
+    flat = torch.nn.functional.batch_norm(
+        x.flatten(1),
+        mean.view(-1),
+        variance.view(-1),
+        scale.flatten(),
+        shift.flatten(),
+        training=training,
+        momentum=MOMENTUM,
+        eps=EPSILON,
+    )
+    return flat.view_as(x)
+
+
+def check_shape(hidden: int, layers: int, rate: float) -> None:
+    """Refuse a network without width, without layers, or with an impossible dropout."""
+    check_count("hidden", hidden)
+    check_count("layers", layers)
+    check_rate(rate)
+
+
+def check_count(name: str, value: int, least: int = 1) -> None:
+    """Refuse a width or a number of layers that is too small."""
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}")

@@ -2,16 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor
 
 from newtonnet.graphs import Graph
 
-from .inputs import adjacency_features, adjacency_inputs, check_features, check_same_graph, fingerprint
-from .layered import Layered, Linear, check_count, check_shape
-from .layers import FeatureMatrix, Inputs, dropout
-from .noise import Noise
+from .inputs import FeatureMatrix, Inputs, adjacency_features, adjacency_inputs, fingerprint
+from .layers import check_count, check_shape
+from .noise import Noise, dropout
+from .population import Population
 
 
 @dataclass(frozen=True)
@@ -30,14 +31,14 @@ class LinkxOptions:
     """Dropout in the MLP at the end; the other two have none."""
 
 
-class Linkx(Layered):
+class Linkx(Population):
     r"""Two encoders, one of which reads the adjacency as features, and an MLP on both.
 
     .. math:: h_A = \mathrm{MLP}_A(A), \quad h_X = \mathrm{MLP}_X(X), \quad
               Z = \mathrm{MLP}_f(\mathrm{ReLU}(W [h_A \Vert h_X] + b + h_A + h_X))
 
     A is raw, without loops; an MLP is (linear, ReLU, BatchNorm, dropout) and again, then linear. The MLP on the
-    adjacency has a weight for every node, so the model cannot leave its graph. The authors' code shifts the adjacency
+    adjacency has a weight for every node, so the model is tied to its graph. The authors' code shifts the adjacency
     where node 0 has no edge, and its optional inner dropout acts in evaluation too: neither is repeated here.
 
     Args:
@@ -61,46 +62,35 @@ class Linkx(Layered):
             "features": options.feature_layers,
             "final": options.layers,
         }
-        super().__init__(
-            name="linkx",
-            options=asdict(options),
-            seeds=seeds,
-            linears=[
-                *_mlp("adjacency", [graph.nodes, *[hidden] * options.adjacency_layers], reads_matrix=True),
-                *_mlp("features", [features, *[hidden] * options.feature_layers], reads_matrix=True),
-                Linear("join", 2 * hidden, hidden),
-                *_mlp("final", [*[hidden] * options.layers, graph.classes]),
-            ],
-            norms={f"{name}{i}_norm": hidden for name, depth in depths.items() for i in range(1, depth)},
-            dtype=dtype,
-        )
-        self.depths, self.rate = depths, options.dropout
-        self.features, self.known = features, fingerprint(graph)
+        super().__init__(name="linkx", options=asdict(options), seeds=seeds, features=features, dtype=dtype)
+        self.depths, self.rate, self.transductive = depths, options.dropout, fingerprint(graph)
+        self._add_mlp("adjacency", [graph.nodes, *[hidden] * options.adjacency_layers], reads_features=True)
+        self._add_mlp("features", [features, *[hidden] * options.feature_layers], reads_features=True)
+        self.add_linear("join", 2 * hidden, hidden)
+        self._add_mlp("final", [*[hidden] * options.layers, graph.classes])
+
+    def _add_mlp(self, name: str, widths: Sequence[int], *, reads_features: bool = False) -> None:
+        """Linear maps numbered from 1, with a normalisation behind each but the last."""
+        for i, (before, after) in enumerate(pairwise(widths), 1):
+            self.add_linear(f"{name}{i}", before, after, reads_features=reads_features and i == 1)
+            if i < len(widths) - 1:
+                self.add_norm(f"{name}{i}_norm", after)
 
     def prepare(self, graph: Graph, device: torch.device | str = "cpu") -> Inputs:
         """The graph's features and its adjacency as features, refused for another graph's number of nodes."""
-        check_features(graph, self.features)
-        check_same_graph(graph, self.known, model=self.name)
+        self.check(graph)
         return adjacency_inputs(graph, row_normalised=False, dtype=self.dtype, device=device)
 
     def forward(self, inputs: Inputs, noise: Noise | None = None) -> Tensor:
         """Logits of all nodes, shape ``(n, P, C)``."""
         links = self._apply_mlp("adjacency", adjacency_features(inputs), noise, rate=0.0)
         own = self._apply_mlp("features", inputs.features, noise, rate=0.0)
-        joined = self._linear("join", torch.cat([links, own], dim=2)) + links + own
+        joined = self.linear("join", torch.cat([links, own], dim=2)) + links + own
         return self._apply_mlp("final", torch.relu(joined), noise, rate=self.rate)
 
     def _apply_mlp(self, name: str, x: Tensor | FeatureMatrix, noise: Noise | None, *, rate: float) -> Tensor:
         for i in range(1, self.depths[name]):
-            hidden = torch.relu(self._linear(f"{name}{i}", x))
-            hidden = self._norm(f"{name}{i}_norm", hidden, training=noise is not None)
+            hidden = torch.relu(self.linear(f"{name}{i}", x))
+            hidden = self.norm(f"{name}{i}_norm", hidden, training=noise is not None)
             x = dropout(hidden, rate=rate, noise=noise, stream=i)
-        return self._linear(f"{name}{self.depths[name]}", x)
-
-
-def _mlp(name: str, widths: Sequence[int], *, reads_matrix: bool = False) -> list[Linear]:
-    """The linear maps of an MLP, numbered from 1."""
-    return [
-        Linear(f"{name}{i}", widths[i - 1], widths[i], reads_matrix=reads_matrix and i == 1)
-        for i in range(1, len(widths))
-    ]
+        return self.linear(f"{name}{self.depths[name]}", x)

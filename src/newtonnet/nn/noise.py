@@ -1,4 +1,4 @@
-"""Dropout that depends on seed, epoch and place alone, never on who trains in the same population."""
+"""Dropout that depends on seed, epoch and place alone, never on the other members of a population."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -40,13 +40,8 @@ class Noise:
             return kernels.drop_flat(x.contiguous(), mask)
         return _masked(x.reshape(1, 1, -1), mask).view(x.shape)
 
-    def drop_members(self, x: Tensor, rate: float, *, stream: int) -> Tensor:
-        """A mask of its own for each member of ``(n, P, d)``."""
-        dropped: Tensor = _Drop.apply(x, self.members(rate, stream=stream))  # type: ignore[no-untyped-call]
-        return dropped
-
     def members(self, rate: float, *, stream: int) -> Mask:
-        """What decides on the masks of all members."""
+        """The key, threshold and scale of each member's mask."""
         return self._mask(self.member_seeds, rate, stream)
 
     def _mask(self, seeds: tuple[int, ...], rate: float, stream: int) -> Mask:
@@ -68,18 +63,40 @@ def drop(x: Tensor, mask: Mask, *, first: int = 0) -> Tensor:
     return kernels.drop(x.contiguous(), mask, first=first) if is_native(x) else _masked(x, mask, first=first)
 
 
+def member_mask(rate: float, noise: Noise | None, *, stream: int) -> Mask | None:
+    """The masks of each member's own dropout; None in evaluation or at rate 0."""
+    return None if noise is None or rate == 0 else noise.members(rate, stream=stream)
+
+
+def dropout(x: Tensor, *, rate: float, noise: Noise | None, stream: int, first: int = 0) -> Tensor:
+    """Each member's own dropout, with a gradient; the identity in evaluation or at rate 0.
+
+    Args:
+        x: activations, ``(n, P, d)``.
+        rate: dropout rate, applied where noise is given.
+        noise: masks of this epoch; None in evaluation.
+        stream: which of the epoch's masks to use.
+        first: place of the top row among all rows, where ``x`` is part of a larger block.
+    """
+    mask = member_mask(rate, noise, stream=stream)
+    if mask is None:
+        return x
+    dropped: Tensor = _Drop.apply(x, mask, first)  # type: ignore[no-untyped-call]
+    return dropped
+
+
 class _Drop(torch.autograd.Function):
     """Dropout whose backward pass makes the same mask again instead of keeping it."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, mask: Mask) -> Tensor:
-        ctx.mask = mask
-        return drop(x, mask)
+    def forward(ctx: Any, x: Tensor, mask: Mask, first: int) -> Tensor:
+        ctx.mask, ctx.first = mask, first
+        return drop(x, mask, first=first)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        return drop(gradient, ctx.mask), None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        return drop(gradient, ctx.mask, first=ctx.first), None, None
 
 
 def is_native(x: Tensor) -> bool:

@@ -1,6 +1,6 @@
 """The methods that are an encoder and a polynomial filter: options and builder of each."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -24,9 +24,11 @@ from newtonnet.polynomials import (
     quantile_points,
 )
 
-from .branch import Branch
 from .inputs import fingerprint
-from .spectral import SpectralNet
+from .spectral import Branch, SpectralNet
+
+Builder = Callable[[Graph, Any, Sequence[int], torch.dtype], SpectralNet]
+"""Graph, options, seeds and type to a population."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Options(EncoderOptions):
     per_channel: bool = False
     """One filter for each class instead of one for all."""
     branch: int = 0
-    """Width of an adjacency branch added to the logits, which binds the model to its graph; 0: none (the paper)."""
+    """Width of an adjacency branch added to the logits, which ties the model to its graph; 0: none (the paper)."""
     branch_dropout: float = 0.8
     """Dropout on the branch's hidden units."""
 
@@ -113,60 +115,58 @@ def build_newtonnet(graph: Graph, options: Options, seeds: Sequence[int], dtype:
     return build_spectral(filter, graph, name="newtonnet", options=options, seeds=seeds, dtype=dtype, branch=branch)
 
 
-def build_mlp(graph: Graph, options: EncoderOptions, seeds: Sequence[int], dtype: torch.dtype) -> SpectralNet:
-    """The encoder alone: the filter is the identity."""
-    return build_spectral(identity_filter(), graph, name="mlp", options=options, seeds=seeds, dtype=dtype)
+def spectral_builder(name: str, make_filter: Callable[[Any, Graph], Filter], *, self_loops: bool = False) -> Builder:
+    """The builder of a method that is an encoder and a filter.
+
+    Args:
+        name: the model's name in the zoo.
+        make_filter: the model's options and the graph to its filter.
+        self_loops: filter the Laplacian of the graph with self-loops.
+    """
+
+    def build(graph: Graph, options: Any, seeds: Sequence[int], dtype: torch.dtype) -> SpectralNet:
+        filter = make_filter(options, graph)
+        return build_spectral(
+            filter, graph, name=name, options=options, seeds=seeds, dtype=dtype, self_loops=self_loops
+        )
+
+    return build
 
 
-def build_appnp(graph: Graph, options: PagerankOptions, seeds: Sequence[int], dtype: torch.dtype) -> SpectralNet:
-    """Personalised PageRank of the encoder's output, on the graph with self-loops; biases as its successors have."""
-    filter = pagerank_filter(options.degree, alpha=options.alpha)
-    return build_spectral(filter, graph, name="appnp", options=options, seeds=seeds, dtype=dtype, self_loops=True)
+build_mlp = spectral_builder("mlp", lambda options, graph: identity_filter())
+"""The encoder alone: the filter is the identity."""
 
+build_appnp = spectral_builder(
+    "appnp", lambda options, graph: pagerank_filter(options.degree, alpha=options.alpha), self_loops=True
+)
+"""Personalised PageRank of the encoder's output, on the graph with self-loops; biases as its successors have."""
 
-def build_gprgnn(graph: Graph, options: PagerankOptions, seeds: Sequence[int], dtype: torch.dtype) -> SpectralNet:
-    """PageRank with learned weights, on the graph with self-loops."""
-    filter = monomial_filter(options.degree, alpha=options.alpha)
-    return build_spectral(filter, graph, name="gprgnn", options=options, seeds=seeds, dtype=dtype, self_loops=True)
+build_gprgnn = spectral_builder(
+    "gprgnn", lambda options, graph: monomial_filter(options.degree, alpha=options.alpha), self_loops=True
+)
+"""PageRank with learned weights, on the graph with self-loops."""
 
+build_bernnet = spectral_builder("bernnet", lambda options, graph: bernstein_filter(options.degree))
+"""A Bernstein polynomial with non-negative coefficients."""
 
-def build_bernnet(graph: Graph, options: DegreeOptions, seeds: Sequence[int], dtype: torch.dtype) -> SpectralNet:
-    """A Bernstein polynomial with non-negative coefficients."""
-    return build_spectral(
-        bernstein_filter(options.degree), graph, name="bernnet", options=options, seeds=seeds, dtype=dtype
-    )
+build_chebnetii = spectral_builder("chebnetii", lambda options, graph: chebyshev_interpolation_filter(options.degree))
+"""Interpolation at the Chebyshev points."""
 
-
-def build_chebnetii(graph: Graph, options: DegreeOptions, seeds: Sequence[int], dtype: torch.dtype) -> SpectralNet:
-    """Interpolation at the Chebyshev points."""
-    return build_spectral(
-        chebyshev_interpolation_filter(options.degree),
-        graph,
-        name="chebnetii",
-        options=options,
-        seeds=seeds,
-        dtype=dtype,
-    )
-
-
-def build_jacobiconv(graph: Graph, options: JacobiOptions, seeds: Sequence[int], dtype: torch.dtype) -> SpectralNet:
-    """A linear map and, for each class, a Jacobi polynomial with gated coefficients."""
-    filter = jacobi_filter(
+build_jacobiconv = spectral_builder(
+    "jacobiconv",
+    lambda options, graph: jacobi_filter(
         options.degree,
         channels=graph.classes,
         a=options.a,
         b=options.b,
         alpha=options.alpha,
         released=options.released,
-    )
-    return build_spectral(filter, graph, name="jacobiconv", options=options, seeds=seeds, dtype=dtype)
+    ),
+)
+"""A linear map and, for each class, a Jacobi polynomial with gated coefficients."""
 
-
-def build_legendre(graph: Graph, options: DegreeOptions, seeds: Sequence[int], dtype: torch.dtype) -> SpectralNet:
-    """A sum of Legendre polynomials with free weights."""
-    return build_spectral(
-        legendre_filter(options.degree), graph, name="legendre", options=options, seeds=seeds, dtype=dtype
-    )
+build_legendre = spectral_builder("legendre", lambda options, graph: legendre_filter(options.degree))
+"""A sum of Legendre polynomials with free weights."""
 
 
 def build_spectral(

@@ -1,4 +1,4 @@
-"""Networks whose every layer is a linear map and a polynomial of the graph: GCN and ChebNet."""
+"""Networks whose layers combine linear maps and powers of the graph: GCN, ChebNet and MixHop."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -9,10 +9,10 @@ from torch import Tensor
 
 from newtonnet.graphs import Graph
 
-from .inputs import check_features, normalised_inputs
-from .layered import Layered, Linear, check_count, check_shape, multiply
-from .layers import FeatureMatrix, Inputs, dropout
-from .noise import Noise
+from .inputs import FeatureMatrix, Inputs
+from .layers import check_count, check_shape, multiply
+from .noise import Noise, dropout
+from .population import Population
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class ChebNetOptions:
     """Dropout on the hidden layers; the features have none."""
 
 
-class GCN(Layered):
+class GCN(Population):
     r"""Average over the neighbourhood and map, layer by layer.
 
     .. math:: H^{l+1} = \mathrm{drop}(\mathrm{ReLU}(\tilde A H^l W_l + b_l)), \qquad Z = \tilde A H^{L-1} W_L + b_L
@@ -67,41 +67,30 @@ class GCN(Layered):
         check_shape(options.hidden, options.layers, options.dropout)
         widths = _widths(graph, options.hidden, options.layers)
         super().__init__(
-            name="gcn",
-            options=asdict(options),
-            seeds=seeds,
-            linears=[
-                Linear(f"layer{i}", before, after, glorot=True, reads_matrix=i == 1)
-                for i, (before, after) in enumerate(pairwise(widths), 1)
-            ],
-            norms={f"norm{i}": width for i, width in enumerate(widths[1:-1], 1) if options.batch_norm},
-            dtype=dtype,
+            name="gcn", options=asdict(options), seeds=seeds, features=widths[0], self_loops=True, dtype=dtype
         )
-        for i, width in enumerate(widths[1:], 1):
-            if i == options.layers or not options.batch_norm:
-                self._add_constant(f"bias{i}", width, 0.0, dtype)
-        self.layers, self.rate, self.features = options.layers, options.dropout, widths[0]
-        self.batch_norm = options.batch_norm
-
-    def prepare(self, graph: Graph, device: torch.device | str = "cpu") -> Inputs:
-        """The graph's features and its normalised adjacency with self-loops."""
-        check_features(graph, self.features)
-        return normalised_inputs(graph, self_loops=True, dtype=self.dtype, device=device)
+        self.layers, self.rate, self.batch_norm = options.layers, options.dropout, options.batch_norm
+        for i, (before, after) in enumerate(pairwise(widths), 1):
+            self.add_linear(f"layer{i}", before, after, glorot=True, reads_features=i == 1)
+            if options.batch_norm and i < options.layers:
+                self.add_norm(f"norm{i}", after)
+            else:
+                self.add_constant(f"bias{i}", after, 0.0)
 
     def forward(self, inputs: Inputs, noise: Noise | None = None) -> Tensor:
         """Logits of all nodes, shape ``(n, P, C)``."""
         x: Tensor | FeatureMatrix = inputs.features
         for i in range(1, self.layers):
-            hidden = multiply(inputs.operator, self._linear(f"layer{i}", x))
+            hidden = multiply(inputs.operator, self.linear(f"layer{i}", x))
             if self.batch_norm:
-                hidden = self._norm(f"norm{i}", hidden, training=noise is not None)
+                hidden = self.norm(f"norm{i}", hidden, training=noise is not None)
             else:
-                hidden = hidden + self._get(f"bias{i}")
+                hidden = hidden + self.parameter(f"bias{i}")
             x = dropout(torch.relu(hidden), rate=self.rate, noise=noise, stream=i)
-        return multiply(inputs.operator, self._linear(f"layer{self.layers}", x)) + self._get(f"bias{self.layers}")
+        return multiply(inputs.operator, self.linear(f"layer{self.layers}", x)) + self.parameter(f"bias{self.layers}")
 
 
-class ChebNet(Layered):
+class ChebNet(Population):
     r"""In every layer a polynomial of the Laplacian whose coefficients are matrices.
 
     .. math:: H' = \sum_{k=0}^{K} T_k(L - I)\, H\, \Theta_k + b
@@ -129,26 +118,11 @@ class ChebNet(Layered):
         check_shape(options.hidden, options.layers, options.dropout)
         check_count("degree", options.degree)
         widths = _widths(graph, options.hidden, options.layers)
-        super().__init__(
-            name="chebnet",
-            options=asdict(options),
-            seeds=seeds,
-            linears=[
-                Linear(f"layer{i}", before, after, maps=options.degree + 1, glorot=True, reads_matrix=i == 1)
-                for i, (before, after) in enumerate(pairwise(widths), 1)
-            ],
-            norms={},
-            dtype=dtype,
-        )
-        for i, width in enumerate(widths[1:], 1):
-            self._add_constant(f"bias{i}", width, 0.0, dtype)
-        self.layers, self.rate, self.features = options.layers, options.dropout, widths[0]
-        self.degree = options.degree
-
-    def prepare(self, graph: Graph, device: torch.device | str = "cpu") -> Inputs:
-        """The graph's features and its normalised adjacency."""
-        check_features(graph, self.features)
-        return normalised_inputs(graph, self_loops=False, dtype=self.dtype, device=device)
+        super().__init__(name="chebnet", options=asdict(options), seeds=seeds, features=widths[0], dtype=dtype)
+        self.layers, self.rate, self.degree = options.layers, options.dropout, options.degree
+        for i, (before, after) in enumerate(pairwise(widths), 1):
+            self.add_linear(f"layer{i}", before, after, maps=options.degree + 1, glorot=True, reads_features=i == 1)
+            self.add_constant(f"bias{i}", after, 0.0)
 
     def forward(self, inputs: Inputs, noise: Noise | None = None) -> Tensor:
         """Logits of all nodes, shape ``(n, P, C)``."""
@@ -158,12 +132,83 @@ class ChebNet(Layered):
         return self._convolve(self.layers, inputs, x)
 
     def _convolve(self, i: int, inputs: Inputs, x: Tensor | FeatureMatrix) -> Tensor:
-        terms = self._linear(f"layer{i}", x).chunk(self.degree + 1, dim=2)
+        terms = self.linear(f"layer{i}", x).chunk(self.degree + 1, dim=2)
         after, now = torch.zeros_like(terms[-1]), terms[-1]
         for k in range(self.degree - 1, -1, -1):
             # L - I is minus the operator; the last step counts it once, the others twice.
             after, now = now, terms[k] + multiply(inputs.operator, now, -2.0 if k else -1.0) - after
-        return now + self._get(f"bias{i}")
+        return now + self.parameter(f"bias{i}")
+
+
+@dataclass(frozen=True)
+class MixHopOptions:
+    """MixHop's shape in the version of the LINKX repository."""
+
+    hidden: int = 16
+    """Width of a hidden layer for each power of the adjacency."""
+    layers: int = 2
+    """Number of graph layers, the last of which is as wide as the classes for each power."""
+    hops: int = 2
+    """Highest power of the adjacency."""
+    dropout: float = 0.5
+    """Dropout on the hidden layers; the features have none."""
+
+
+class MixHop(Population):
+    r"""In every layer several powers of the adjacency side by side.
+
+    .. math:: H' = \big\Vert_{j=0}^{J} \tilde A^j (H W_j + \mathbf 1 b_j^\top)
+
+    Hidden layers: BatchNorm, ReLU, dropout. The last layer emits C channels for each power, and a linear map brings
+    them to C. This is the LINKX repository's version, which the NewtonNet paper's comparison uses: the bias is
+    propagated too, widths are equal and the output is a linear map. The paper has no biases, a width for each power,
+    dropout and unit length on the features, and a softmax-weighted sum at the end.
+
+    Args:
+        graph: gives the numbers of features and classes.
+        options: the model's shape.
+        seeds: one for each member.
+        dtype: float32, or float64 for checks.
+
+    References:
+        Abu-El-Haija et al., MixHop: Higher-Order Graph Convolutional Architectures via Sparsified Neighborhood Mixing,
+        2019, Eq. (2); Lim et al., Large Scale Learning on Non-Homophilous Graphs, 2021 (code).
+    """
+
+    def __init__(self, graph: Graph, options: MixHopOptions, seeds: Sequence[int], dtype: torch.dtype) -> None:
+        check_shape(options.hidden, options.layers, options.dropout)
+        check_count("hops", options.hops)
+        maps = options.hops + 1
+        outputs = [options.hidden] * (options.layers - 1) + [graph.classes]
+        inputs = [graph.features.shape[1]] + [maps * options.hidden] * (options.layers - 1)
+        super().__init__(
+            name="mixhop", options=asdict(options), seeds=seeds, features=inputs[0], self_loops=True, dtype=dtype
+        )
+        self.layers, self.rate, self.hops = options.layers, options.dropout, options.hops
+        for i, (before, after) in enumerate(zip(inputs, outputs, strict=True), 1):
+            self.add_linear(f"layer{i}", before, after, maps=maps, reads_features=i == 1)
+            if i < options.layers:
+                self.add_norm(f"norm{i}", maps * after)
+        self.add_linear("project", maps * graph.classes, graph.classes)
+
+    def forward(self, inputs: Inputs, noise: Noise | None = None) -> Tensor:
+        """Logits of all nodes, shape ``(n, P, C)``."""
+        x: Tensor | FeatureMatrix = inputs.features
+        for i in range(1, self.layers):
+            hidden = self.norm(f"norm{i}", self._mix(i, inputs, x), training=noise is not None)
+            x = dropout(torch.relu(hidden), rate=self.rate, noise=noise, stream=i)
+        return self.linear("project", self._mix(self.layers, inputs, x))
+
+    def _mix(self, i: int, inputs: Inputs, x: Tensor | FeatureMatrix) -> Tensor:
+        mapped = self.linear(f"layer{i}", x)
+        width = mapped.shape[2] // (self.hops + 1)
+        blocks = [mapped[..., :width]]
+        rest = mapped[..., width:]
+        for _ in range(self.hops):  # all higher powers take a step together, then the lowest of them is done
+            moved = multiply(inputs.operator, rest)
+            blocks.append(moved[..., :width])
+            rest = moved[..., width:]
+        return torch.cat(blocks, dim=2)
 
 
 def _widths(graph: Graph, hidden: int, layers: int) -> list[int]:

@@ -1,25 +1,56 @@
 """Spectral networks: an encoder, then a learned polynomial filter of the graph's Laplacian."""
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from newtonnet.graphs import Graph, propagate, propagate_back
+from newtonnet.graphs import Graph, propagate
 from newtonnet.polynomials import Filter
 
-from .branch import Branch, branch_logits
-from .encoder import encode, encode_back, encode_entries
-from .inputs import adjacency_features, check_features, check_same_graph, normalised_inputs, with_adjacency
-from .layers import Inputs, dropout, dropped_entries, feature_linear, member_mask, uniform_start
-from .noise import Noise, check_rate, drop
-from .population import Population, PullBack
+from .encoder import encode
+from .inputs import Inputs, adjacency_features, with_adjacency
+from .layers import feature_linear, member_linear
+from .noise import Noise, check_rate, dropout
+from .population import Population
 
 TRUSTED_CONDITION = 400.0
 """Above this amplification float32 no longer gives five digits; equispaced points pass it at degree 15."""
+
+
+@dataclass(frozen=True)
+class Branch:
+    r"""The shape of a two-layer network that reads a node's row of the raw adjacency, which is LINKX's idea.
+
+    .. math:: Z_A = W_2\,\mathrm{drop}(\mathrm{ReLU}(A W_1 + b_1)) + b_2
+
+    A is neither normalised nor given self-loops, and its entries are never dropped. :math:`W_1` has a row for every
+    node, so the branch learns who is linked to whom: it is tied to its graph, and where nodes are duplicated, as in
+    Chameleon and Squirrel, it rewards memorising them. Its numbers belong beside LINKX's.
+
+    Attributes:
+        graph: number of nodes n and fingerprint of the graph it is for.
+        hidden: number of hidden units h.
+        dropout: rate on the hidden units.
+
+    References:
+        Lim et al., Large Scale Learning on Non-Homophilous Graphs: New Benchmarks and Strong Simple Methods, 2021,
+        Eq. (1).
+    """
+
+    graph: tuple[int, str]
+    hidden: int
+    dropout: float = 0.8
+
+    def __post_init__(self) -> None:
+        if self.hidden < 1:
+            raise ValueError(f"a branch must be at least 1 wide, got {self.hidden}; a width of 0 stands for none")
+        check_rate(self.dropout)
 
 
 class SpectralNet(Population):
@@ -69,37 +100,34 @@ class SpectralNet(Population):
         options: Mapping[str, Any] | None = None,
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        super().__init__(name=name, options=options or {}, seeds=seeds, filter=filter)
+        super().__init__(
+            name=name,
+            options=options or {},
+            seeds=seeds,
+            filter=filter,
+            features=features,
+            self_loops=self_loops,
+            dtype=dtype,
+        )
         if hidden < 0:
             raise ValueError(f"hidden must be at least 0, got {hidden}")
         check_rate(dropout)
         check_rate(propagation_dropout)
         check_condition(filter, dtype)
-        self.dropout = dropout
-        self.propagation_dropout = propagation_dropout
-        self.self_loops = self_loops
-        self.hidden = hidden
-        self.branch = branch
-        self.known = None if branch is None else branch.known
-        encoder = [features, hidden, classes] if hidden else [features, classes]
-        self._add_linears(encoder, [branch.known[0], branch.hidden, classes] if branch is not None else [], dtype)
-        for parameter, start in filter.start.items():
-            value = start.to(dtype).unsqueeze(1).repeat(1, len(seeds), *[1] * (start.ndim - 1))
-            self._add(f"filter_{parameter}", value, axis=1, group="gates" if parameter == "gates" else "filter")
+        self.hidden, self.dropout, self.propagation_dropout, self.branch = hidden, dropout, propagation_dropout, branch
+        self._add_maps("", [features, hidden, classes] if hidden else [features, classes])
+        if branch is not None:  # drawn last, so that the encoder starts as without it
+            self.transductive = branch.graph
+            self._add_maps("branch_", [branch.graph[0], branch.hidden, classes], group="branch")
+        self.add_filter(filter)
 
-    def _add_linears(self, encoder: Sequence[int], branch: Sequence[int], dtype: torch.dtype) -> None:
-        """Weights and biases between these widths; the branch's are drawn last, so the encoder starts as without it."""
-        for_matrix: dict[str, bool] = {}
-        shapes: list[tuple[int, ...]] = []
-        fan_ins: list[int] = []
-        for prefix, widths in (("", encoder), ("branch_", branch)):
-            for i, (before, after) in enumerate(pairwise(widths), 1):
-                for_matrix |= {f"{prefix}weight{i}": i == 1, f"{prefix}bias{i}": False}
-                shapes += [(before, after), (after,)]
-                fan_ins += [before, before]
-        for (name, inner), start in zip(for_matrix.items(), uniform_start(self.seeds, shapes, fan_ins), strict=True):
-            value = start.transpose(0, 1) if inner else start
-            self._add(name, value.to(dtype), axis=int(inner), group="branch" if "branch" in name else "encoder")
+    def _add_maps(self, prefix: str, widths: Sequence[int], group: str = "encoder") -> None:
+        """Weights and biases between these widths, numbered from 1; the first of them reads features."""
+        for i, (before, after) in enumerate(pairwise(widths), 1):
+            bound = 1 / math.sqrt(before)
+            weight = self.draw((before, after), bound)
+            self.add(f"{prefix}weight{i}", weight.transpose(0, 1) if i == 1 else weight, axis=int(i == 1), group=group)
+            self.add(f"{prefix}bias{i}", self.draw((after,), bound), axis=0, group=group)
 
     @property
     def deterministic(self) -> bool:
@@ -108,54 +136,27 @@ class SpectralNet(Population):
         return self.dropout == 0 and self.propagation_dropout == 0 and not noisy
 
     def prepare(self, graph: Graph, device: torch.device | str = "cpu") -> Inputs:
-        """The graph's features and its normalised operator; for a branch also the adjacency of the graph it knows."""
-        check_features(graph, self.get_parameter("weight1").shape[0])
-        inputs = normalised_inputs(graph, self_loops=self.self_loops, dtype=self.dtype, device=device)
-        check_same_graph(graph, self.known, model=self.name)
+        """The graph's features and its normalised operator; for a branch also the adjacency of the graph it is for."""
+        inputs = super().prepare(graph, device)
         return inputs if self.branch is None else with_adjacency(inputs, graph)
 
     def forward(self, inputs: Inputs, noise: Noise | None = None) -> Tensor:
         """Logits of all nodes, shape ``(n, P, C)``."""
+        rate, last = self.dropout, self.propagation_dropout
         if self.hidden:
             weights = (self.weight1, self.bias1, self.weight2, self.bias2)
-            encoded = encode(inputs.features, weights, rate=self.dropout, noise=noise)
+            encoded = encode(inputs.features, weights, rate=rate, noise=noise, output_rate=last)
         else:
-            rate = self.dropout
             encoded = feature_linear(inputs.features, self.weight1, rate=rate, noise=noise, stream=0) + self.bias1
-        encoded = dropout(encoded, rate=self.propagation_dropout, noise=noise, stream=2)
+            encoded = dropout(encoded, rate=last, noise=noise, stream=2)
         logits = propagate(inputs.operator, encoded, self._coefficients())
-        if self.branch is None:
-            return logits
-        branch = (self.branch_weight1, self.branch_bias1, self.branch_weight2, self.branch_bias2)
-        return logits + branch_logits(self.branch, adjacency_features(inputs), branch, noise=noise, stream=3)
+        return logits if self.branch is None else logits + self._branch_logits(self.branch, inputs, noise)
 
-    def differentiate(self, inputs: Inputs, noise: Noise | None = None) -> tuple[Tensor, PullBack]:
-        """As for every model; on sparse features by the same steps without a graph of autograd's, which costs more."""
-        if not self.hidden or self.branch is not None or inputs.features.patterns is None:
-            return super().differentiate(inputs, noise)
-        weights = (self.weight1, self.bias1, self.weight2, self.bias2)
-        mask = member_mask(self.dropout, noise, stream=1)
-        last = member_mask(self.propagation_dropout, noise, stream=2)
-        with torch.no_grad():
-            entries = dropped_entries(inputs.features, self.dropout, noise, 0)
-            encoded, hidden = encode_entries(entries, mask, weights)
-            encoded = encoded if last is None else drop(encoded, last)
-            coefficients = self._coefficients()
-            logits = propagate(inputs.operator, encoded, coefficients)
-
-        def pull_back(slopes: Tensor) -> dict[str, Tensor]:
-            learned = bool(self.filter.start)
-            with torch.no_grad():
-                inner, filter_slope = propagate_back(inputs.operator, encoded, coefficients, slopes, learned=learned)
-                inner = inner if last is None else drop(inner, last)
-                found = encode_back(entries, mask, hidden, self.weight2, inner)
-            gradients = dict(zip(("weight1", "bias1", "weight2", "bias2"), found, strict=True))
-            if filter_slope is not None:
-                slopes_by_name = self.filter.pull_back_coefficients(self.filter_parameters(), filter_slope)
-                gradients |= {f"filter_{name}": slope for name, slope in slopes_by_name.items()}
-            return gradients
-
-        return logits, pull_back
+    def _branch_logits(self, branch: Branch, inputs: Inputs, noise: Noise | None) -> Tensor:
+        """What the branch adds to the logits, ``(n, P, C)``."""
+        hidden = torch.relu(feature_linear(adjacency_features(inputs), self.branch_weight1) + self.branch_bias1)
+        hidden = dropout(hidden, rate=branch.dropout, noise=noise, stream=3)
+        return member_linear(hidden, self.branch_weight2, self.branch_bias2)
 
     def _coefficients(self) -> Tensor:
         """Chebyshev coefficients of every member's filter, ``(K+1, P)`` or ``(K+1, P, d)``."""

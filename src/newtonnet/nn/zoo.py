@@ -12,11 +12,9 @@ from newtonnet.meaning import meant
 from . import polynomial_models as models
 from .glognn import GloGNN, GloGNNOptions
 from .linkx import Linkx, LinkxOptions
-from .mixhop import MixHop, MixHopOptions
-from .newton_stack import NewtonStack, NewtonStackOptions
 from .population import Population
-from .spatial import GCN, ChebNet, ChebNetOptions, GCNOptions
-from .tuned_gcn import TunedGCN, TunedGCNOptions
+from .spatial import GCN, ChebNet, ChebNetOptions, GCNOptions, MixHop, MixHopOptions
+from .stacks import NewtonStack, NewtonStackOptions, TunedGCN, TunedGCNOptions
 
 FALLBACK: Mapping[str, tuple[Any, ...]] = {
     "learning_rate": (0.05, 0.01, 0.005),
@@ -44,7 +42,7 @@ STACK_SPACE: Mapping[str, tuple[Any, ...]] = {
 
 
 @dataclass(frozen=True)
-class Entry:
+class ModelEntry:
     """One model of the zoo.
 
     Attributes:
@@ -53,7 +51,7 @@ class Entry:
         training: fields of ``training.Config`` whose defaults differ for this model.
         space: names of options and training fields to the values a search may take.
         paper: where it was published.
-        bound: whether it has weights for every node, and so cannot leave the graph it was built for.
+        transductive: whether it has weights for every node, and so is tied to the graph it was built for.
     """
 
     build: Callable[[Graph, Any, Sequence[int], torch.dtype], Population]
@@ -61,19 +59,19 @@ class Entry:
     paper: str
     training: Mapping[str, Any] = field(default_factory=dict)
     space: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    bound: bool = False
+    transductive: bool = False
 
 
-ZOO: dict[str, Entry] = {
-    "newtonnet": Entry(
+ZOO: dict[str, ModelEntry] = {
+    "newtonnet": ModelEntry(
         models.build_newtonnet,
         models.Options(),
         "Xu et al., Shape-aware Graph Spectral Learning, 2024",
         training={"gammas": (1.0, 1.0, 1.0)},
         space={**FILTER_FALLBACK, "gamma1": (0, 1, 3, 5), "gamma2": (0, 1, 3, 5), "gamma3": (0, 1, 3, 5)},
     ),
-    "mlp": Entry(models.build_mlp, models.EncoderOptions(), "no paper", space=FALLBACK),
-    "appnp": Entry(
+    "mlp": ModelEntry(models.build_mlp, models.EncoderOptions(), "no paper", space=FALLBACK),
+    "appnp": ModelEntry(
         models.build_appnp,
         models.PagerankOptions(),
         "Gasteiger, Bojchevski, Günnemann, Predict then Propagate, 2019",
@@ -83,7 +81,7 @@ ZOO: dict[str, Entry] = {
             "alpha": (0.1, 0.2, 0.5, 0.9),
         },
     ),
-    "gprgnn": Entry(
+    "gprgnn": ModelEntry(
         models.build_gprgnn,
         models.PagerankOptions(propagation_dropout=0.5),
         "Chien et al., Adaptive Universal Generalized PageRank Graph Neural Network, 2021",
@@ -96,7 +94,7 @@ ZOO: dict[str, Entry] = {
             "dropout": (0.5, 0.7),
         },
     ),
-    "bernnet": Entry(
+    "bernnet": ModelEntry(
         models.build_bernnet,
         models.DegreeOptions(),
         "He et al., BernNet: Learning Arbitrary Graph Spectral Filters via Bernstein Approximation, 2021",
@@ -108,7 +106,7 @@ ZOO: dict[str, Entry] = {
             "propagation_dropout": (0.0, 0.5, 0.6, 0.7, 0.9),
         },
     ),
-    "chebnetii": Entry(
+    "chebnetii": ModelEntry(
         models.build_chebnetii,
         models.DegreeOptions(),
         "He, Wei, Wen, Convolutional Neural Networks on Graphs with Chebyshev Approximation, Revisited, 2022",
@@ -120,7 +118,7 @@ ZOO: dict[str, Entry] = {
             "propagation_dropout": (0.0, 0.5, 0.6, 0.9),
         },
     ),
-    "jacobiconv": Entry(
+    "jacobiconv": ModelEntry(
         models.build_jacobiconv,
         models.JacobiOptions(),
         "Wang, Zhang, How Powerful are Spectral Graph Neural Networks, 2022",
@@ -136,20 +134,20 @@ ZOO: dict[str, Entry] = {
             "propagation_dropout": tuple(i / 10 for i in range(10)),
         },
     ),
-    "legendre": Entry(
+    "legendre": ModelEntry(
         models.build_legendre,
         models.DegreeOptions(),
         "no paper of the comparison; Legendre's polynomials in BernNet's network",
         training={"filter_weight_decay": 0.0},
         space=FILTER_FALLBACK,
     ),
-    "gcn": Entry(
+    "gcn": ModelEntry(
         GCN,
         GCNOptions(),
         "Kipf, Welling, Semi-Supervised Classification with Graph Convolutional Networks, 2017",
         space={**FALLBACK, "layers": (2, 3), "batch_norm": (False, True)},
     ),
-    "mixhop": Entry(
+    "mixhop": ModelEntry(
         MixHop,
         MixHopOptions(),
         "Abu-El-Haija et al., MixHop: Higher-Order Graph Convolutional Architectures, 2019",
@@ -162,17 +160,17 @@ ZOO: dict[str, Entry] = {
             "dropout": (0.1, 0.3, 0.5, 0.7),
         },
     ),
-    "chebnet": Entry(
+    "chebnet": ModelEntry(
         ChebNet,
         ChebNetOptions(),
         "Defferrard, Bresson, Vandergheynst, Convolutional Neural Networks on Graphs, 2016",
         space={**FALLBACK, "degree": (1, 2, 3, 5), "hidden": (16, 32, 64)},
     ),
-    "glognn++": Entry(
+    "glognn++": ModelEntry(
         GloGNN,
         GloGNNOptions(),
         "Li et al., Finding Global Homophily in Graph Neural Networks When Meeting Heterophily, 2022",
-        bound=True,
+        transductive=True,
         training={"weight_decay": 1e-4},
         space={
             "learning_rate": (0.01, 0.001),
@@ -186,11 +184,11 @@ ZOO: dict[str, Entry] = {
             "orders": (1, 2, 3, 4),
         },
     ),
-    "linkx": Entry(
+    "linkx": ModelEntry(
         Linkx,
         LinkxOptions(),
         "Lim et al., Large Scale Learning on Non-Homophilous Graphs, 2021",
-        bound=True,
+        transductive=True,
         training={"decoupled": True, "weight_decay": 1e-3},
         space={
             "learning_rate": (0.05, 0.01, 0.002),
@@ -201,14 +199,14 @@ ZOO: dict[str, Entry] = {
             "dropout": (0.0, 0.5),
         },
     ),
-    "tuned-gcn": Entry(
+    "tuned-gcn": ModelEntry(
         TunedGCN,
         TunedGCNOptions(),
         "Luo, Shi, Wu, Classic GNNs are Strong Baselines, 2024",
         training={"learning_rate": 0.005},
         space=STACK_SPACE,
     ),
-    "newton-stack": Entry(
+    "newton-stack": ModelEntry(
         NewtonStack,
         NewtonStackOptions(),
         "no paper: the filter of Xu et al., 2024, as a layer in the stack of Luo, Shi, Wu, 2024",
@@ -243,7 +241,7 @@ def build(
     return entry.build(graph, entry.options if options is None else options, seeds, dtype)
 
 
-def find_model(name: str) -> Entry:
+def find_model(name: str) -> ModelEntry:
     """The entry of a model, refused with the names there are."""
     if name not in ZOO:
         raise ValueError(f"unknown model {name!r}; {meant(name, ZOO)}available: {', '.join(sorted(ZOO))}")

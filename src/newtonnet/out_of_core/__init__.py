@@ -1,36 +1,37 @@
-"""Filter first, transform after: propagated features on disk once, then training in mini-batches of nodes."""
+"""Out-of-core training: propagated features are written to disk once, then models train in mini-batches of nodes."""
 
-from .adjacency import Adjacency, adjacency_of, open_adjacency, write_adjacency
+from .adjacency import Adjacency, adjacency_of, open_adjacency, parquet_edges, write_adjacency
 from .batches import Batching, Worker
-from .edge_files import parquet_edges
-from .generate import generate
-from .large_graph import LargeGraph, as_large, open_graph, write_graph
-from .mapped_tables import read_mapped
-from .model import FilterFirst
-from .prediction import predict_precomputed
-from .propagate_blocks import Done, precompute
-from .run import train_precomputed
-from .store import Store, open_store
+from .large_graph import LargeGraph, as_large, open_graph, read_tables_on_disk, write_graph
+from .model import OUT_OF_CORE_MODEL, OutOfCoreNet, make_filter, predict_out_of_core
+from .propagate import PROPAGATION_MEMORY, PropagationProgress, is_free_for, propagate_to_disk
+from .ray_training import train_on_ray
+from .store import FeatureStore, open_store
+from .training import train_out_of_core
 
 __all__ = [
+    "OUT_OF_CORE_MODEL",
+    "PROPAGATION_MEMORY",
     "Adjacency",
     "Batching",
-    "Done",
-    "FilterFirst",
+    "FeatureStore",
     "LargeGraph",
-    "Store",
+    "OutOfCoreNet",
+    "PropagationProgress",
     "Worker",
     "adjacency_of",
     "as_large",
-    "generate",
+    "is_free_for",
+    "make_filter",
     "open_adjacency",
     "open_graph",
     "open_store",
     "parquet_edges",
-    "precompute",
-    "predict_precomputed",
-    "read_mapped",
-    "train_precomputed",
+    "predict_out_of_core",
+    "propagate_to_disk",
+    "read_tables_on_disk",
+    "train_on_ray",
+    "train_out_of_core",
     "write_adjacency",
     "write_graph",
 ]

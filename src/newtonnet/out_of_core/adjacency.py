@@ -1,9 +1,12 @@
-"""A graph's adjacency on disk, with any number of edges: built from pieces in bounded memory, read where needed."""
+"""The adjacency matrix of a graph of any size: built from pieces of edges on disk in bounded memory, then mapped."""
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,22 +14,30 @@ from numpy.typing import NDArray
 from newtonnet.files import write_whole
 from newtonnet.graphs import Graph
 
-from .counting_sort import Piece, sort_edges
-from .disk import hash_arrays, new_folder, read_array
+from .array_files import hash_arrays, new_folder, read_array, reserve
 
 FORMAT = 1
 ENTRIES = 1 << 23
-"""Entries that are sorted at once where nothing else is said; each takes about 40 bytes meanwhile."""
+"""Default number of entries that are sorted at once; each takes about 40 bytes of memory."""
+PIECE = 1 << 20
+"""Edges of a Parquet file that are read at once."""
+NAMES = ("rows.i64", "columns.i32", "weights.f32")
+"""Files of an adjacency."""
+LEAST, MOST = 1 << 16, 1 << 20
+"""Bounds on the number of edges that are distributed to parts at once; between them it is ``entries / 2``."""
+
+EdgePiece = NDArray[np.integer[Any]] | tuple[NDArray[np.integer[Any]], NDArray[np.floating[Any]]]
+"""Some edges: node numbers ``(2, m)``, or a pair of these and the edges' weights ``(m,)``."""
 
 
 @dataclass(frozen=True, eq=False)
 class Adjacency:
-    """A symmetric CSR matrix without a diagonal, in memory or in files that are mapped into it.
+    """A symmetric CSR matrix without a diagonal, in memory or mapped from files.
 
     Attributes:
         rows: row pointers, int64, ``(n+1,)``.
-        columns: sorted in each row, int32, ``(nnz,)``.
-        weights: of the entries, float32, ``(nnz,)``; None where all are 1.
+        columns: column indices, sorted in each row, int32, ``(nnz,)``.
+        weights: values, float32, ``(nnz,)``; None if all are 1.
         checksum: short hash of all three.
     """
 
@@ -46,101 +57,270 @@ class Adjacency:
         return len(self.columns) // 2
 
     def blocks(self, entries: int) -> Iterator[slice]:
-        """Slices of rows that hold about so many entries each; at least one row."""
-        start = 0
-        while start < self.nodes:
-            last = int(np.searchsorted(self.rows, int(self.rows[start]) + entries, side="right")) - 1
-            stop = min(self.nodes, max(start + 1, last))
-            yield slice(start, stop)
-            start = stop
+        """Slices of rows that hold at most ``entries`` entries each, or a single row."""
+        return _row_blocks(self.rows, entries)
 
     def __repr__(self) -> str:
         return f"Adjacency(nodes={self.nodes}, edges={self.edges}, weighted={self.weights is not None})"
 
 
 def adjacency_of(graph: Graph) -> Adjacency:
-    """The adjacency of a graph, in memory or mapped from files; only the row pointers are copied."""
+    """The adjacency of an undirected graph, in memory or mapped from files; only the row pointers are copied."""
     if graph.directed:
-        raise ValueError(f"graph {graph.name!r} is directed; the precomputed regime needs symmetric edges")
+        raise ValueError(f"graph {graph.name!r} is directed; out-of-core training needs an undirected graph")
     matrix = graph.adjacency
-    return _checked(matrix.indptr.astype(np.int64), matrix.indices, matrix.data if graph.weighted else None)
+    return _hashed(matrix.indptr.astype(np.int64), matrix.indices, matrix.data if graph.weighted else None)
 
 
 def open_adjacency(folder: str | Path) -> Adjacency:
-    """The adjacency that :func:`write_adjacency` has left in a folder."""
+    """Open the adjacency that :func:`write_adjacency` built in a folder."""
     folder = Path(folder)
     try:
         about = json.loads((folder / "adjacency.json").read_text(encoding="utf-8"))
-        nodes, entries, checksum = int(about["nodes"]), int(about["entries"]), str(about["checksum"])
         if about["format"] != FORMAT:
             raise ValueError(f"{folder} has format {about['format']}, expected {FORMAT}; build it again")
+        arrays = _map(folder, int(about["nodes"]), int(about["entries"]), weighted=about["weighted"])
+        return Adjacency(*arrays, str(about["checksum"]))
     except FileNotFoundError:
-        raise ValueError(f"{folder} holds no adjacency; write_adjacency makes one") from None
+        raise ValueError(f"{folder} holds no adjacency; build one with write_adjacency") from None
     except (KeyError, TypeError, json.JSONDecodeError) as error:
         raise ValueError(f"{folder / 'adjacency.json'} cannot be read ({error}); build it again") from error
-    weights = read_array(folder / "weights.f32", "<f4", (entries,)) if about["weighted"] else None
-    return Adjacency(
-        read_array(folder / "rows.i64", "<i8", (nodes + 1,)),
-        read_array(folder / "columns.i32", "<i4", (entries,)),
-        weights,
-        checksum,
-    )
 
 
 def write_adjacency(
-    folder: str | Path, edges: Graph | Iterable[Piece], *, nodes: int | None = None, entries: int = ENTRIES
+    folder: str | Path, edges: Graph | Iterable[EdgePiece], *, nodes: int | None = None, entries: int = ENTRIES
 ) -> Adjacency:
-    """Build an adjacency in a new folder, as :func:`newtonnet.graphs.from_edges` would, but with little memory.
+    """Build an adjacency in a new folder, as :func:`newtonnet.graphs.from_edges` would, but in little memory.
 
-    Edges may come in any order and in one or both directions. A pair's weight is the largest that is given for it;
-    self-loops and weights of 0 are dropped. Pieces are read once. While it is built the folder takes 28 bytes per edge,
-    and 40 where there are weights.
+    Edges may come in any order and in one or both directions. The weight of a pair is the largest one given for it;
+    self-loops and weights of 0 are dropped. Pieces are read once. During the build the folder takes 28 bytes per edge,
+    or 40 with weights.
 
     Args:
-        folder: a new or empty one; nothing stays of it where building fails.
+        folder: a new or empty folder; if the build fails, nothing is left of it.
         edges: a graph, or pieces of edges.
-        nodes: number of nodes n; needed for pieces.
-        entries: how many entries are sorted at once, two for each edge; memory is about 40 bytes for each of them and
-            20 for each node. (A node that has more of them is still sorted at once.)
+        nodes: number of nodes n; required for pieces.
+        entries: number of entries (two per edge) that are sorted at once. Memory is about 40 bytes for each of them
+            and 20 for each node. All entries of one node are sorted at once even if they are more.
+
+    Returns:
+        The adjacency, mapped from its files.
     """
     folder = Path(folder)
     if isinstance(edges, Graph):
-        memory = adjacency_of(edges)
-        with new_folder(folder) as place:
-            memory.rows.tofile(place / "rows.i64")
-            memory.columns.tofile(place / "columns.i32")
-            if memory.weights is not None:
-                memory.weights.tofile(place / "weights.f32")
-            _describe(place, memory)
-        return open_adjacency(folder)
+        nodes = edges.nodes
     if nodes is None or not 1 <= nodes < 2**31:
         raise ValueError(f"pieces of edges need the number of nodes, from 1 to 2^31 - 1, got {nodes}")
-    with new_folder(folder) as place:
-        weighted = sort_edges(place, edges, nodes=nodes, entries=entries)
-        _describe(place, _open_bare(place, nodes, weighted=weighted))
+    with new_folder(folder) as building:
+        if isinstance(edges, Graph):
+            adjacency = adjacency_of(edges)
+            for name, array in zip(NAMES, (adjacency.rows, adjacency.columns, adjacency.weights), strict=True):
+                if array is not None:
+                    array.tofile(building / name)
+        else:
+            weighted = _sort_edges(building, edges, nodes=nodes, entries=entries)
+            count = (building / "columns.i32").stat().st_size // 4
+            adjacency = _hashed(*_map(building, nodes, count, weighted=weighted))
+        about = {
+            "format": FORMAT,
+            "nodes": adjacency.nodes,
+            "entries": len(adjacency.columns),
+            "weighted": adjacency.weights is not None,
+            "checksum": adjacency.checksum,
+        }
+        write_whole(building / "adjacency.json", json.dumps(about) + "\n")
     return open_adjacency(folder)
 
 
-def _open_bare(place: Path, nodes: int, *, weighted: bool) -> Adjacency:
-    entries = (place / "columns.i32").stat().st_size // 4
-    return _checked(
-        read_array(place / "rows.i64", "<i8", (nodes + 1,)),
-        read_array(place / "columns.i32", "<i4", (entries,)),
-        read_array(place / "weights.f32", "<f4", (entries,)) if weighted else None,
+def parquet_edges(
+    path: str | Path,
+    *,
+    source_column: str | None = None,
+    target_column: str | None = None,
+    weight_column: str | None = None,
+) -> Iterator[EdgePiece]:
+    """Read the edges of a Parquet file in pieces; nodes are numbers from 0.
+
+    Args:
+        path: a file with one row per edge.
+        source_column: integer column of the first node; ``source`` by default, else the first column.
+        target_column: integer column of the second node; ``target`` by default, else the second column.
+        weight_column: column of the weights; ``weight`` by default, if there is one; otherwise all weights are 1.
+
+    Yields:
+        Pieces for :func:`write_adjacency`.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = Path(path)
+    try:
+        with pq.ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            for given in (source_column, target_column, weight_column):
+                if given is not None and given not in names:
+                    raise ValueError(f"{path} has no column {given!r}; it has {', '.join(names)}")
+            if len(names) < 2:
+                raise ValueError(f"{path} must have two columns of node numbers, it has {', '.join(names) or 'none'}")
+            wanted = [
+                source_column or ("source" if "source" in names else names[0]),
+                target_column or ("target" if "target" in names else names[1]),
+            ]
+            for name in wanted:
+                if not pa.types.is_integer(kind := file.schema_arrow.field(name).type):
+                    raise ValueError(f"column {name!r} of {path} must hold integer node numbers, got {kind}")
+            weight = weight_column or ("weight" if "weight" in names and "weight" not in wanted else None)
+            wanted += [weight] if weight else []
+            seen = 0
+            for batch in file.iter_batches(PIECE, columns=wanted):
+                columns = [batch.column(name) for name in wanted]
+                for name, column in zip(wanted, columns, strict=True):
+                    if column.null_count:
+                        row = seen + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
+                        raise ValueError(f"row {row} of {path} has no value in column {name!r}; every edge needs one")
+                seen += batch.num_rows
+                pairs = np.stack([column.to_numpy(zero_copy_only=False).astype(np.int64) for column in columns[:2]])
+                yield (pairs, columns[2].to_numpy(zero_copy_only=False).astype(np.float32)) if weight else pairs
+    except (pa.ArrowInvalid, FileNotFoundError) as error:
+        raise ValueError(f"{path} cannot be read as Parquet ({' '.join(str(error).split())})") from error
+
+
+def _map(
+    folder: Path, nodes: int, entries: int, *, weighted: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32] | None]:
+    return (
+        read_array(folder / "rows.i64", "<i8", (nodes + 1,)),
+        read_array(folder / "columns.i32", "<i4", (entries,)),
+        read_array(folder / "weights.f32", "<f4", (entries,)) if weighted else None,
     )
 
 
-def _checked(rows: NDArray[np.int64], columns: NDArray[np.int32], weights: NDArray[np.float32] | None) -> Adjacency:
+def _hashed(rows: NDArray[np.int64], columns: NDArray[np.int32], weights: NDArray[np.float32] | None) -> Adjacency:
     checksum = hash_arrays(rows, columns, *([] if weights is None else [weights]))
     return Adjacency(rows, columns, weights, checksum)
 
 
-def _describe(place: Path, adjacency: Adjacency) -> None:
-    about = {
-        "format": FORMAT,
-        "nodes": adjacency.nodes,
-        "entries": len(adjacency.columns),
-        "weighted": adjacency.weights is not None,
-        "checksum": adjacency.checksum,
-    }
-    write_whole(place / "adjacency.json", json.dumps(about) + "\n")
+def _sort_edges(folder: Path, pieces: Iterable[EdgePiece], *, nodes: int, entries: int) -> bool:
+    """Write the CSR arrays to files by a counting sort from disk to disk; return whether there are weights.
+
+    All edges are written to one file while the entries of each row are counted. Then both directions of each edge go
+    to another file, into the part that belongs to its row, and each part is sorted alone and appended to the matrix.
+    """
+    if entries < 1:
+        raise ValueError(f"entries must be at least 1, got {entries}")
+    degrees, weighted = _spool(folder / "edges", pieces, nodes)
+    pointers = np.concatenate([[0], np.cumsum(degrees)])
+    bounds, kind = np.array([0, *(rows.stop for rows in _row_blocks(pointers, entries))]), _entry(weighted)
+    _distribute(folder / "edges", folder / "parts", degrees, bounds, kind, step=min(max(entries // 2, LEAST), MOST))
+    (folder / "edges").unlink()
+    _sort_parts(folder, degrees, bounds, kind)
+    (folder / "parts").unlink()
+    return weighted
+
+
+def _entry(weighted: bool) -> np.dtype[np.void]:
+    return np.dtype([("row", "<i4"), ("column", "<i4"), *([("weight", "<f4")] if weighted else [])])
+
+
+def _spool(path: Path, pieces: Iterable[EdgePiece], nodes: int) -> tuple[NDArray[np.int64], bool]:
+    """Write all edges to a file; return the number of entries of each row and whether any weight is not 1."""
+    degrees = np.zeros(nodes, dtype=np.int64)
+    seen, weighted = 0, False
+    with path.open("wb") as stream:
+        for piece in pieces:
+            ends, weights = _check_piece(piece, nodes, seen)
+            seen += ends.shape[1]
+            kept = (ends[0] != ends[1]) & (weights > 0)
+            edges = np.empty(int(kept.sum()), dtype=_entry(True))
+            edges["row"], edges["column"], edges["weight"] = ends[0, kept], ends[1, kept], weights[kept]
+            weighted = weighted or bool((edges["weight"] != 1).any())
+            np.add.at(degrees, edges["row"], 1)
+            np.add.at(degrees, edges["column"], 1)
+            stream.write(edges.data)
+    return degrees, weighted
+
+
+def _check_piece(piece: EdgePiece, nodes: int, seen: int) -> tuple[NDArray[np.integer[Any]], NDArray[np.float32]]:
+    ends, weights = piece if isinstance(piece, tuple) else (piece, None)
+    ends = np.asarray(ends)
+    if ends.ndim != 2 or ends.shape[0] != 2 or not np.issubdtype(ends.dtype, np.integer):
+        raise ValueError(f"edges must be integers of shape (2, m), got {ends.dtype} of shape {ends.shape}")
+    weights = np.ones(ends.shape[1], np.float32) if weights is None else np.asarray(weights, dtype=np.float32)
+    if weights.shape != (ends.shape[1],):
+        raise ValueError(f"expected {ends.shape[1]} edge weights, one for each edge, got shape {weights.shape}")
+    outside = np.flatnonzero(((ends < 0) | (ends >= nodes)).any(axis=0))
+    if len(outside):
+        where, pair = seen + int(outside[0]), ends[:, outside[0]].tolist()
+        raise ValueError(f"edge {where} joins nodes {pair}, but the nodes are 0..{nodes - 1}")
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(bad):
+        raise ValueError(f"edge {seen + int(bad[0])} has weight {weights[bad[0]]}; it must be finite and not negative")
+    return ends, weights
+
+
+def _row_blocks(pointers: NDArray[np.int64], entries: int) -> Iterator[slice]:
+    start, nodes = 0, len(pointers) - 1
+    while start < nodes:
+        last = int(np.searchsorted(pointers, int(pointers[start]) + entries, side="right")) - 1
+        stop = min(nodes, max(start + 1, last))
+        yield slice(start, stop)
+        start = stop
+
+
+def _distribute(
+    edges: Path,
+    parts: Path,
+    degrees: NDArray[np.int64],
+    bounds: NDArray[np.int64],
+    kind: np.dtype[np.void],
+    *,
+    step: int,
+) -> None:
+    """Write both directions of every edge into the part of its row, ``step`` edges at a time."""
+    sizes = np.add.reduceat(degrees, bounds[:-1])
+    reserve({parts: int(sizes.sum()) * kind.itemsize})
+    cursor = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    with edges.open("rb") as source, parts.open("r+b") as target:
+        while len(some := np.fromfile(source, dtype=_entry(True), count=step)):
+            both = np.empty(2 * len(some), dtype=kind)
+            both["row"] = np.concatenate([some["row"], some["column"]])
+            both["column"] = np.concatenate([some["column"], some["row"]])
+            if "weight" in (kind.names or ()):
+                both["weight"] = np.tile(some["weight"], 2)
+            part = np.searchsorted(bounds, both["row"], side="right") - 1
+            both = both[np.argsort(part, kind="stable")]
+            counts = np.bincount(part, minlength=len(sizes))
+            stops = np.cumsum(counts)
+            for i in np.flatnonzero(counts):
+                target.seek(int(cursor[i]) * kind.itemsize)
+                target.write(both[stops[i] - counts[i] : stops[i]].data)
+            cursor += counts
+
+
+def _sort_parts(folder: Path, degrees: NDArray[np.int64], bounds: NDArray[np.int64], kind: np.dtype[np.void]) -> None:
+    """Sort each part by row and column, merge duplicates, and append it to the matrix."""
+    nodes = len(degrees)
+    rows = np.zeros(nodes + 1, dtype=np.int64)
+    with (
+        (folder / "parts").open("rb") as source,
+        (folder / "columns.i32").open("wb") as columns,
+        (folder / "weights.f32").open("wb") if "weight" in (kind.names or ()) else nullcontext() as weights,
+    ):
+        for start, stop in pairwise(bounds.tolist()):
+            entries = np.fromfile(source, dtype=kind, count=int(degrees[start:stop].sum()))
+            keys = (entries["row"].astype(np.int64) - start) * nodes + entries["column"]
+            if weights is None:
+                del entries
+                keys.sort()
+                keys = keys[np.flatnonzero(np.diff(keys, prepend=-1))]
+            else:
+                order = np.argsort(keys, kind="stable")
+                keys = keys[order]
+                first = np.flatnonzero(np.diff(keys, prepend=-1))
+                largest = np.maximum.reduceat(entries["weight"][order], first) if len(first) else entries["weight"]
+                keys = keys[first]
+                weights.write(np.ascontiguousarray(largest).data)
+            columns.write((keys % nodes).astype("<i4").data)
+            ends = np.arange(1, stop - start + 1, dtype=np.int64) * nodes
+            rows[start + 1 : stop + 1] = rows[start] + np.searchsorted(keys, ends)
+    rows.tofile(folder / "rows.i64")

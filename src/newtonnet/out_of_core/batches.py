@@ -1,4 +1,4 @@
-"""Which nodes make a step together, how workers share them, and how their rows are read from the blocks."""
+"""Which nodes make a step together, how workers share them, and how their rows are read from a feature store."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .adjacency import Adjacency
-from .disk import take_rows
-from .store import Store
+from .array_files import take_rows
+from .store import FeatureStore
 
-RESIDENT = 10**9
-"""Bytes of blocks that may be mapped at once, where nothing else is said."""
+MAPPED = 10**9
+"""Default number of bytes of a store that may be mapped at once."""
 WINDOW = 1 << 26
-"""Bytes of one block that are mapped at a time where all of them are too many."""
+"""Bytes of one term that are mapped at a time if all of them are too many."""
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,12 @@ class Batching:
     """How training goes through the nodes."""
 
     batch: int = 65536
-    """Nodes in a step, over all workers."""
+    """Number of nodes in a step, over all workers."""
     run: int = 1
-    """Neighbouring training nodes that stay together when nodes are shuffled. 1 shuffles every node; 64 reads whole
-    pages, which is much faster where the blocks do not fit in memory."""
+    """Number of consecutive training nodes that are shuffled together. 1 shuffles every node; 64 reads whole pages,
+    which is much faster if the store does not fit in memory."""
     homophily_edges: int = 100_000
-    """Edges on which the homophily is estimated; all of them where there are fewer."""
+    """Number of edges on which the homophily is estimated; all edges if there are fewer."""
 
     def __post_init__(self) -> None:
         for name in ("batch", "run", "homophily_edges"):
@@ -38,37 +38,39 @@ class Batching:
                 raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
 
 
-def _alone(numbers: Tensor) -> None:
-    """The sum over one worker."""
-
-
 @dataclass(frozen=True)
 class Worker:
-    """One of several processes that train one model.
+    """One of several processes that train one model together.
 
     Attributes:
         rank: its number.
-        size: how many there are.
+        size: the number of workers.
         add: sums a tensor over all workers, in place.
     """
 
     rank: int = 0
     size: int = 1
-    add: Callable[[Tensor], None] = _alone
+    add: Callable[[Tensor], None] = lambda numbers: None
 
     def share(self, count: int) -> slice:
-        """Its own part of so many things.
+        """Slice of ``count`` things that belongs to this worker.
 
         >>> Worker(1, 3).share(10)
         slice(3, 6, None)
         """
         return slice(count * self.rank // self.size, count * (self.rank + 1) // self.size)
 
+    def any(self, wish: bool) -> bool:
+        """Whether any worker wishes so; all workers get the same answer."""
+        wishes = torch.tensor([float(wish)])
+        self.add(wishes)
+        return bool(wishes[0])
+
 
 def epoch_batches(
     nodes: NDArray[np.int64], batching: Batching, *, seed: int, epoch: int
 ) -> Iterator[NDArray[np.int64]]:
-    """The batches of an epoch, the same for every number of workers; nodes ascend in each, as files are read best.
+    """The batches of an epoch, the same for any number of workers; nodes ascend in each, which files are read best by.
 
     >>> [batch.tolist() for batch in epoch_batches(np.arange(5), Batching(batch=3), seed=0, epoch=1)]
     [[1, 3, 4], [0, 2]]
@@ -77,65 +79,65 @@ def epoch_batches(
     ascending = np.sort(nodes)
     run = batching.run
     order = rng.permutation(-(-len(nodes) // run))
-    places = order if run == 1 else (order[:, None] * run + np.arange(run)).ravel()
-    places = places[places < len(nodes)]
+    indices = order if run == 1 else (order[:, None] * run + np.arange(run)).ravel()
+    indices = indices[indices < len(nodes)]
     for start in range(0, len(nodes), batching.batch):
-        yield np.sort(ascending[places[start : start + batching.batch]])
-
-
-class Rows:
-    """Reads rows of the blocks of a store.
-
-    Blocks that fit in ``resident`` bytes together stay mapped; of larger ones a window is mapped at a time.
-    """
-
-    def __init__(self, store: Store, degree: int, *, resident: int = RESIDENT) -> None:
-        self.blocks = [store.block(k) for k in range(degree + 1)]
-        self.whole = sum(block.nbytes for block in self.blocks) <= resident
-        self.window = min(WINDOW, resident)
-        self._buffer = np.empty(0, dtype=np.float32)
-
-    def read(self, nodes: NDArray[np.int64]) -> Tensor:
-        """The rows of some ascending nodes, ``(K+1, B, F)``, in a buffer that the next call fills anew."""
-        shape = (len(self.blocks), len(nodes), self.blocks[0].shape[1])
-        if math.prod(shape) > len(self._buffer):
-            self._buffer = np.empty(0, dtype=np.float32)  # the old one goes before the new one comes
-            self._buffer = np.empty(math.prod(shape), dtype=np.float32)
-        out = self._buffer[: math.prod(shape)].reshape(shape)
-        for block, rows in zip(self.blocks, out, strict=True):
-            take_rows(np.asarray(block) if self.whole else block, nodes, rows, window=self.window)
-        return torch.from_numpy(out)
+        yield np.sort(ascending[indices[start : start + batching.batch]])
 
 
 @dataclass(frozen=True, eq=False)
-class EdgeSample:
-    """Some edges of a graph.
+class BatchRows:
+    """What the model reads of some nodes.
 
     Attributes:
-        nodes: all their ends, ascending, ``(m,)``.
-        pairs: the edges' ends as places among these nodes, ``(2, E')``.
-        known: which of these nodes train, bool, ``(m,)``.
+        terms: their rows of all Chebyshev terms, ``(K+1, B, F)``.
+        first: position of the first of them in the whole batch, which decides on the dropout masks.
     """
 
-    nodes: NDArray[np.int64]
-    pairs: Tensor
-    known: Tensor
+    terms: Tensor
+    first: int = 0
 
 
-def sample_edges(adjacency: Adjacency, train: NDArray[np.int64], *, count: int, seed: int) -> EdgeSample:
-    """So many edges, each as likely as any other; all of them, once each, where the graph has no more."""
-    entries, all_of_them = len(adjacency.columns), adjacency.edges <= count
-    chosen = np.arange(entries, dtype=np.int64) if all_of_them else _draw(entries, count, seed)
+class RowReader:
+    """Reads rows of the Chebyshev terms of a store.
+
+    If all terms together fit in ``max_memory`` bytes (1 GB by default), they are mapped as a whole; otherwise a window
+    of a term is mapped at a time.
+    """
+
+    def __init__(self, store: FeatureStore, degree: int, *, max_memory: int | None = None) -> None:
+        allowed = MAPPED if max_memory is None else max_memory
+        self.terms = [store.term(k) for k in range(degree + 1)]
+        self.whole = sum(term.nbytes for term in self.terms) <= allowed
+        self.window = min(WINDOW, allowed)
+        self._buffer = np.empty(0, dtype=np.float32)
+
+    def read(self, nodes: NDArray[np.int64], first: int = 0) -> BatchRows:
+        """The rows of ascending nodes, in a buffer that the next call overwrites."""
+        shape = (len(self.terms), len(nodes), self.terms[0].shape[1])
+        if math.prod(shape) > len(self._buffer):
+            self._buffer = np.empty(0, dtype=np.float32)  # free the old one before the new one is allocated
+            self._buffer = np.empty(math.prod(shape), dtype=np.float32)
+        out = self._buffer[: math.prod(shape)].reshape(shape)
+        for term, rows in zip(self.terms, out, strict=True):
+            take_rows(np.asarray(term) if self.whole else term, nodes, rows, window=self.window)
+        return BatchRows(torch.from_numpy(out), first)
+
+
+def sample_edges(adjacency: Adjacency, *, count: int, seed: int) -> tuple[NDArray[np.int64], Tensor]:
+    """Draw ``count`` edges uniformly with replacement; if the graph has no more, take each of them once.
+
+    Returns:
+        The nodes at their ends, ascending, ``(m,)``, and the edges as pairs of indices into these nodes, ``(2, E')``.
+    """
+    entries, whole = len(adjacency.columns), adjacency.edges <= count
+    rng = np.random.default_rng([seed % 2**63])
+    chosen = np.arange(entries, dtype=np.int64) if whole else np.sort(rng.integers(0, entries, size=count))
     sources = np.searchsorted(adjacency.rows, chosen, side="right") - 1
     targets = np.empty(len(chosen), dtype=np.int32)
     take_rows(adjacency.columns, chosen, targets, window=WINDOW)
     ends = np.stack([sources, targets.astype(np.int64)])
-    if all_of_them:
+    if whole:
         ends = ends[:, ends[0] < ends[1]]
-    nodes, places = np.unique(ends, return_inverse=True)
-    pairs = torch.from_numpy(places.reshape(ends.shape))
-    return EdgeSample(nodes, pairs, torch.from_numpy(np.isin(nodes, train)))
-
-
-def _draw(entries: int, count: int, seed: int) -> NDArray[np.int64]:
-    return np.sort(np.random.default_rng([seed % 2**63]).integers(0, entries, size=count))
+    nodes, indices = np.unique(ends, return_inverse=True)
+    return nodes, torch.from_numpy(indices.reshape(ends.shape))

@@ -1,38 +1,55 @@
-"""A graph that need not fit in memory: adjacency, features and labels in files, or those of a graph in memory."""
+"""A graph that need not fit in memory: built in files from pieces or from tables, or viewed in memory."""
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from newtonnet.files import write_whole
-from newtonnet.graphs import Features, Graph
+from newtonnet.graphs import Features, Graph, compact, read_rows, trusted_graph
+from newtonnet.tables import (
+    DEFAULTS,
+    Columns,
+    Encoding,
+    Reading,
+    TableOptions,
+    edge_pieces,
+    find_columns,
+    read_nodes,
+    reading_of,
+)
 
-from .adjacency import ENTRIES, Adjacency, adjacency_of, open_adjacency, write_adjacency
-from .counting_sort import Piece
-from .disk import hash_arrays, new_folder, read_array, read_rows
+from .adjacency import ENTRIES, Adjacency, EdgePiece, adjacency_of, open_adjacency, write_adjacency
+from .array_files import hash_arrays, new_folder, read_array
 
 FORMAT = 1
+FEWEST = 1 << 16
+"""Entries that are sorted at once, however little memory is allowed."""
+MOST = np.iinfo(np.int32).max - 1
+"""Entries, two per edge, that the adjacency of a :class:`Graph` can hold."""
 
 
 @dataclass(frozen=True, eq=False)
 class LargeGraph:
-    """What the precomputed regime reads of a graph.
+    """What out-of-core training reads of a graph.
 
     Attributes:
         adjacency: symmetric, on disk or in memory.
         features: float32, ``(n, F)``, dense (in memory or mapped from a file) or CSR.
-        labels: classes ``0 .. C-1`` and -1 where unknown, ``(n,)``.
+        labels: classes ``0 .. C-1``, and -1 where unknown, ``(n,)``.
         class_names: one for each class.
-        name: what the graph is called in records.
+        name: the name of the graph in records.
         checksum: short hash of everything that training can see.
         features_checksum: short hash of the features alone.
-        folder: where it lies; None in memory.
+        folder: where the files are; None in memory.
     """
 
     adjacency: Adjacency
@@ -61,20 +78,23 @@ class LargeGraph:
             return piece
         return np.ascontiguousarray(read_rows(self.features, rows)[:, columns])
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        # Pickled by its folder: other processes map the files instead of receiving their contents.
+        return super().__reduce__() if self.folder is None else (open_graph, (self.folder.absolute(),))
+
     def __repr__(self) -> str:
-        place = None if self.folder is None else str(self.folder)
+        folder = None if self.folder is None else str(self.folder)
         return (
             f"LargeGraph({self.name!r}, nodes={self.nodes}, edges={self.adjacency.edges}, "
-            f"features={self.features.shape[1]}, classes={self.classes}, folder={place!r})"
+            f"features={self.features.shape[1]}, classes={self.classes}, folder={folder!r})"
         )
 
 
 def as_large(graph: Graph | LargeGraph) -> LargeGraph:
-    """A graph in memory as the precomputed regime reads it."""
+    """View a graph as a :class:`LargeGraph`; nothing but row pointers is copied."""
     if isinstance(graph, LargeGraph):
         return graph
     x = graph.features
-    parts = (x.data, x.indices, x.indptr) if isinstance(x, sp.csr_array) else (x,)
     return LargeGraph(
         adjacency=adjacency_of(graph),
         features=x,
@@ -82,12 +102,12 @@ def as_large(graph: Graph | LargeGraph) -> LargeGraph:
         class_names=graph.class_names,
         name=graph.name,
         checksum=graph.checksum,
-        features_checksum=hash_arrays(*parts),
+        features_checksum=hash_arrays(*((x.data, x.indices, x.indptr) if isinstance(x, sp.csr_array) else (x,))),
     )
 
 
 def open_graph(folder: str | Path) -> LargeGraph:
-    """The graph that :func:`write_graph` has left in a folder."""
+    """Open the graph that :func:`write_graph` built in a folder."""
     folder = Path(folder)
     try:
         about = json.loads((folder / "graph.json").read_text(encoding="utf-8"))
@@ -105,14 +125,14 @@ def open_graph(folder: str | Path) -> LargeGraph:
             folder=folder,
         )
     except FileNotFoundError:
-        raise ValueError(f"{folder} holds no graph; write_graph makes one") from None
+        raise ValueError(f"{folder} holds no graph; build one with write_graph") from None
     except (KeyError, TypeError, json.JSONDecodeError) as error:
         raise ValueError(f"{folder / 'graph.json'} cannot be read ({error}); build it again") from error
 
 
 def write_graph(
     folder: str | Path,
-    edges: Iterable[Piece],
+    edges: Iterable[EdgePiece],
     features: Iterable[NDArray[np.float32]],
     labels: Iterable[ArrayLike],
     *,
@@ -121,28 +141,31 @@ def write_graph(
     name: str = "graph",
     entries: int = ENTRIES,
 ) -> LargeGraph:
-    """Build a graph in a new folder from pieces, none of which need be kept.
+    """Build a graph in a new folder from pieces, each of which is read once.
 
     Args:
-        folder: a new or empty one; nothing stays of it where building fails.
+        folder: a new or empty folder; if the build fails, nothing is left of it.
         edges: pieces of edges, see :func:`write_adjacency`.
-        features: rows of features in the nodes' order, some at a time, each ``(m, F)``.
-        labels: classes in the nodes' order, -1 for unknown, some at a time, each ``(m,)``.
+        features: rows of features in the order of the nodes, some at a time, each ``(m, F)``.
+        labels: classes in the order of the nodes, -1 for unknown, some at a time, each ``(m,)``.
         nodes: number of nodes n.
-        class_names: one name for each class; their numbers if not given.
-        name: the graph's name.
+        class_names: one name for each class; their numbers by default.
+        name: the name of the graph.
         entries: entries of the adjacency that are sorted at once.
+
+    Returns:
+        The graph, mapped from its files.
     """
     folder = Path(folder)
-    with new_folder(folder) as place:
-        width = _write_features(place / "features.f32", features, nodes)
-        largest = _write_labels(place / "labels.i32", labels, nodes)
+    with new_folder(folder) as building:
+        width = _write_features(building / "features.f32", features, nodes)
+        largest = _write_labels(building / "labels.i32", labels, nodes)
         names = [str(c) for c in range(largest + 1)] if class_names is None else list(class_names)
         if largest >= len(names):
             raise ValueError(f"labels must be -1 or 0..{len(names) - 1}, one for each class name, got {largest}")
-        adjacency = write_adjacency(place / "adjacency", edges, nodes=nodes, entries=entries)
-        x = hash_arrays(read_array(place / "features.f32", "<f4", (nodes, width)))
-        y = hash_arrays(read_array(place / "labels.i32", "<i4", (nodes,)))
+        adjacency = write_adjacency(building / "adjacency", edges, nodes=nodes, entries=entries)
+        x = hash_arrays(read_array(building / "features.f32", "<f4", (nodes, width)))
+        y = hash_arrays(read_array(building / "labels.i32", "<i4", (nodes,)))
         about = {
             "format": FORMAT,
             "name": name,
@@ -151,7 +174,7 @@ def write_graph(
             "features_checksum": x,
             "checksum": hashlib.sha256(f"{adjacency.checksum} {x} {y}".encode()).hexdigest()[:16],
         }
-        write_whole(place / "graph.json", json.dumps(about) + "\n")
+        write_whole(building / "graph.json", json.dumps(about) + "\n")
     return open_graph(folder)
 
 
@@ -179,9 +202,91 @@ def _write_labels(path: Path, pieces: Iterable[ArrayLike], nodes: int) -> int:
         for piece in pieces:
             y = np.asarray(piece)
             if y.ndim != 1 or not np.issubdtype(y.dtype, np.integer) or y.min(initial=0) < -1:
-                raise ValueError(f"labels must be whole numbers 0..C-1, -1 for unknown, got {y.dtype} {y.shape}")
+                raise ValueError(f"labels must be integers 0..C-1, or -1 for unknown, got {y.dtype} {y.shape}")
             stream.write(y.astype("<i4").data)
             seen, largest = seen + len(y), max(largest, int(y.max(initial=-1)))
     if seen != nodes:
         raise ValueError(f"expected labels of {nodes} nodes, got {seen}")
     return largest
+
+
+def read_tables_on_disk(
+    nodes: str | PathLike[str],
+    edges: str | PathLike[str],
+    options: TableOptions = DEFAULTS,
+    *,
+    folder: str | Path,
+    name: str | None = None,
+    columns: Columns | None = None,
+    encoding: Encoding | None = None,
+    class_names: Sequence[str] | None = None,
+    max_memory: int | None = None,
+) -> Reading:
+    """Read the graph that :func:`newtonnet.tables.read_tables` gives, with its adjacency in files.
+
+    The nodes are read whole. The edges are read in pieces and sorted on disk, which takes 20 bytes for each node and 40
+    for each entry that is sorted at once. The graph can be used as long as the folder exists.
+
+    Args:
+        nodes: a file with one row for each node.
+        edges: a file with one row for each edge.
+        options: how to read them; directed edges are not supported.
+        folder: a new or empty folder for the adjacency; if reading fails, nothing is left of it.
+        name: the name of the graph; that of the nodes file by default.
+        columns: the columns of ids, labels and weights; found with the options by default.
+        encoding: how columns become features; learned from these nodes by default.
+        class_names: the classes in order; those of the label column, sorted, by default.
+        max_memory: bytes, of which sorting takes half; by default it sorts as much as :func:`write_adjacency`.
+
+    Returns:
+        The graph, the encoding of its features, and notes on the tables.
+    """
+    import pyarrow as pa
+
+    if options.directed:
+        raise ValueError("edges on disk cannot be directed; read them in memory, or without directed=True")
+    columns = columns or find_columns(nodes, edges, options)
+    read = read_nodes(nodes, columns, options, encoding=encoding, class_names=class_names)
+    pa.default_memory_pool().release_unused()  # pyarrow would keep freed memory for later tables
+    count = len(read.ids)
+    tally: Counter[str] = Counter()
+    pieces = edge_pieces(edges, read.ids, columns=columns, text_encoding=options.text_encoding, tally=tally)
+    entries = ENTRIES if max_memory is None else entries_at_once(max_memory, count)
+    sortable = (ends if weights is None else (ends, weights) for ends, weights in pieces)
+    adjacency = write_adjacency(folder, sortable, nodes=count, entries=entries)
+    pa.default_memory_pool().release_unused()
+    graph = trusted_graph(
+        compact(read.features),
+        mapped_matrix(adjacency),
+        np.full(count, -1, dtype=np.int64) if read.labels is None else read.labels,
+        class_names=read.class_names,
+        node_names=read.names(),
+        name=name or read.name,
+    )
+    return reading_of(read, graph, tally, columns, learned=encoding is None)
+
+
+def entries_at_once(max_memory: int, nodes: int) -> int:
+    """Entries to sort at once: in half of the memory, less what the nodes take, but at least in an eighth of it.
+
+    >>> entries_at_once(500 * 10**6, 10**6), entries_at_once(80 * 10**6, 10**8)
+    (5750000, 250000)
+    """
+    return min(ENTRIES, max(FEWEST, max(max_memory // 2 - 20 * nodes, max_memory // 8) // 40))
+
+
+def mapped_matrix(adjacency: Adjacency) -> sp.csr_array:
+    """The adjacency as the matrix of a :class:`Graph`: columns and weights are mapped, weights of 1 take no room."""
+    entries = len(adjacency.columns)
+    if entries > MOST:
+        raise ValueError(
+            f"at most {MOST} entries, two for each edge, are supported in a graph from tables, got {entries}; build a "
+            "larger one with newtonnet.out_of_core.write_graph"
+        )
+    matrix = sp.csr_array((adjacency.nodes, adjacency.nodes), dtype=np.float32)
+    # The constructor would turn the memory maps into plain arrays.
+    matrix.indptr, matrix.indices = adjacency.rows.astype(np.int32), adjacency.columns
+    one = np.broadcast_to(np.float32(1), entries)
+    matrix.data = one if adjacency.weights is None else adjacency.weights
+    matrix.has_canonical_format = True
+    return matrix

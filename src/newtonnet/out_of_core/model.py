@@ -1,43 +1,61 @@
-"""The network that filters first: a learned sum of precomputed blocks, then two linear maps."""
+"""The network of out-of-core training: a learned sum of propagated features, then two linear maps."""
 
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import Any
+from pathlib import Path
 
+import numpy as np
 import torch
-from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
+from numpy.typing import NDArray
+from torch import Tensor
 
-from newtonnet.kernels import Mask
-from newtonnet.nn import Noise, check_condition
-from newtonnet.nn.layers import member_linear, uniform_start
-from newtonnet.nn.noise import check_rate, drop
-from newtonnet.polynomials import Filter
+from newtonnet.graphs import Graph
+from newtonnet.nn import (
+    Noise,
+    Options,
+    Population,
+    check_condition,
+    check_rate,
+    dropout,
+    interpolation_points,
+    member_linear,
+)
+from newtonnet.polynomials import Filter, newton_filter
+from newtonnet.training import Setting
+
+from .batches import BatchRows, RowReader, Worker
+from .large_graph import LargeGraph
+from .store import FeatureStore, open_store
+
+OUT_OF_CORE_MODEL = "newtonnet-precomputed"
+"""The name of the model in records and model files."""
 
 
-class FilterFirst(nn.Module):
-    r"""A filter whose powers are known beforehand, and an encoder behind it, on any rows of a graph.
+class OutOfCoreNet(Population):
+    r"""A filter whose Chebyshev terms are given, followed by an encoder, on any rows of a graph.
 
     .. math:: H = \sum_{k=0}^{K} c_k(t)\, T_k(L - I)\, X, \qquad
               Z = W_2\,\mathrm{drop}(\mathrm{ReLU}(W_1\,\mathrm{drop}(H) + b_1)) + b_2
 
-    The paper transforms first: there the filter acts on the classes' signals, here on the features. Rows do not depend
-    on each other any more. Parameters have the names and shapes of :class:`newtonnet.nn.SpectralNet` with one member
-    and, for one seed, its start values.
+    The paper transforms first: there the filter acts on class signals, here on features, so that rows are independent.
+    Parameters have the names and shapes of :class:`newtonnet.nn.SpectralNet` with one member and, for the same seed,
+    its initial values.
 
     Args:
         filter: any filter with one response for all channels.
         features: number of features F.
         classes: number of classes C.
-        seed: of the start weights and of the dropout masks.
+        seed: random seed of the initial weights and of the dropout masks.
         hidden: width of the hidden layer; 0 for one linear map.
         dropout: rate on the filtered features and on the hidden layer.
         dtype: float32, or float64 for checks.
     """
 
-    weight1: nn.Parameter
-    bias1: nn.Parameter
-    weight2: nn.Parameter
-    bias2: nn.Parameter
+    filter: Filter
+    weight1: Tensor
+    bias1: Tensor
+    weight2: Tensor
+    bias2: Tensor
 
     def __init__(
         self,
@@ -50,69 +68,101 @@ class FilterFirst(nn.Module):
         dropout: float = 0.5,
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        super().__init__()
+        super().__init__(name=OUT_OF_CORE_MODEL, options={}, seeds=[seed], filter=filter, dtype=dtype)
         if hidden < 0:
             raise ValueError(f"hidden must be at least 0, got {hidden}")
         check_rate(dropout)
         check_condition(filter, dtype)
-        self.filter, self.seed, self.hidden, self.dropout = filter, seed, hidden, dropout
+        self.hidden, self.dropout = hidden, dropout
         widths = [features, hidden, classes] if hidden else [features, classes]
-        shapes: list[tuple[int, ...]] = [shape for pair in pairwise(widths) for shape in (pair, pair[1:])]
-        fan_ins = [before for before in widths[:-1] for _ in range(2)]
-        names = [f"{kind}{i}" for i in range(1, len(widths)) for kind in ("weight", "bias")]
-        for name, start in zip(names, uniform_start([seed], shapes, fan_ins), strict=True):
-            value = start.transpose(0, 1).contiguous() if name == "weight1" else start
-            self.register_parameter(name, nn.Parameter(value.to(dtype)))
-        for name, start in filter.start.items():
-            self.register_parameter(f"filter_{name}", nn.Parameter(start.to(dtype)[:, None].clone()))
-        self.axes = {name: int(name == "weight1" or name not in names) for name in self.learned()}
-        self.groups = {name: "encoder" if name in names else "filter" for name in self.learned()}
+        for i, (before, after) in enumerate(pairwise(widths), 1):
+            weight, bias = self.draw((before, after), before**-0.5), self.draw((after,), before**-0.5)
+            self.add(f"weight{i}", weight.transpose(0, 1) if i == 1 else weight, axis=int(i == 1))
+            self.add(f"bias{i}", bias, axis=0)
+        self.add_filter(filter)
 
-    def learned(self) -> dict[str, nn.Parameter]:
-        """All parameters by name."""
-        return dict(self.named_parameters())
-
-    def filter_parameters(self) -> dict[str, Tensor]:
-        """The filter's raw parameters by their own names, each ``(m, 1)``."""
-        return {name: self.get_parameter(f"filter_{name}") for name in self.filter.start}
-
-    def forward(self, blocks: Tensor, noise: Noise | None = None, first: int = 0) -> Tensor:
+    def forward(self, inputs: BatchRows, noise: Noise | None = None) -> Tensor:  # type: ignore[override]
         """Logits of some rows.
 
         Args:
-            blocks: their rows of all blocks, ``(K+1, B, F)``.
-            noise: masks of this step; None in evaluation.
-            first: place of the first row in its batch, which decides on the masks.
+            inputs: their rows of all terms.
+            noise: dropout of this step; None in evaluation.
 
         Returns:
             Shape ``(B, 1, C)``.
         """
-        _, rows, features = blocks.shape
+        _, rows, features = inputs.terms.shape
         coefficients = self.filter.coefficients(self.filter_parameters())
-        filtered = (coefficients.T @ blocks.flatten(1)).view(rows, 1, features)
-        x = self._drop(filtered, noise, 0, first)
+        filtered = (coefficients.T @ inputs.terms.flatten(1)).view(rows, 1, features)
+        x = dropout(filtered, rate=self.dropout, noise=noise, stream=0, first=inputs.first)
         inner = torch.addmm(self.bias1.flatten(), x.flatten(1), self.weight1.flatten(1))[:, None]
         if not self.hidden:
             return inner
-        return member_linear(self._drop(torch.relu(inner), noise, 1, first), self.weight2, self.bias2)
-
-    def _drop(self, x: Tensor, noise: Noise | None, stream: int, first: int) -> Tensor:
-        if noise is None or self.dropout == 0:
-            return x
-        mask = noise.members(self.dropout, stream=stream)
-        dropped: Tensor = _Drop.apply(x, mask, first)  # type: ignore[no-untyped-call]
-        return dropped
+        inner = dropout(torch.relu(inner), rate=self.dropout, noise=noise, stream=1, first=inputs.first)
+        return member_linear(inner, self.weight2, self.bias2)
 
 
-class _Drop(torch.autograd.Function):
-    """Dropout of rows that begin at some place of a batch; the way back makes the same mask again."""
+def make_filter(setting: Setting, graph: Graph | LargeGraph | None) -> Filter:
+    """The filter of a setting's options; options that out-of-core training does not have are an error."""
+    options = setting.options
+    if not isinstance(options, Options):
+        raise ValueError(f"out-of-core training supports only newtonnet, got {type(options).__name__}")
+    if options.per_channel or options.branch:
+        name = "per_channel" if options.per_channel else "branch"
+        raise ValueError(f"out-of-core training filters the features, so the option {name} has no meaning in it")
+    points = interpolation_points(options, graph if isinstance(graph, Graph) else None)
+    return newton_filter(points, nonnegative=options.nonnegative)
 
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, mask: Mask, first: int) -> Tensor:
-        ctx.mask, ctx.first = mask, first
-        return drop(x, mask, first=first)
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        return drop(gradient, ctx.mask, first=ctx.first), None, None
+@torch.no_grad()
+def batched_logits(
+    model: Population, reader: RowReader, nodes: NDArray[np.int64], *, batch: int, worker: Worker
+) -> Iterator[tuple[slice, Tensor]]:
+    """Logits ``(m, C)`` of a worker's share of ascending nodes, each with their slice among all nodes."""
+    share = worker.share(len(nodes))
+    for start in range(share.start, share.stop, batch):
+        chosen = slice(start, min(start + batch, share.stop))
+        yield chosen, model(reader.read(nodes[chosen]))[:, 0]
+
+
+def predict_out_of_core(
+    state: Mapping[str, Tensor],
+    setting: Setting,
+    *,
+    store: str | Path | FeatureStore,
+    graph: Graph | None = None,
+    nodes: NDArray[np.int64] | None = None,
+    batch: int = 65536,
+    max_memory: int | None = None,
+) -> NDArray[np.float32]:
+    """Predict class probabilities from a trained state and the propagated features of a graph.
+
+    Args:
+        state: a state that :func:`train_out_of_core` returned for this setting.
+        setting: the setting it was trained with.
+        store: the complete store of a graph with the same features.
+        graph: needed only if the points follow the spectral density of the graph.
+        nodes: ascending nodes to predict; all by default.
+        batch: number of nodes that are computed at once.
+        max_memory: bytes of the store that may be mapped at once; 1 GB by default.
+
+    Returns:
+        Probabilities, shape ``(n, C)``, or one row for each of the given nodes.
+    """
+    features = store if isinstance(store, FeatureStore) else open_store(store)
+    filter = make_filter(setting, graph)
+    if not features.complete or features.identity.degree < filter.degree:
+        found = f"degree {features.identity.degree}" if features.complete else "unfinished parts"
+        needed = f"propagate_to_disk(..., degree={filter.degree})"
+        raise ValueError(f"{features.folder} has {found}, but the filter has degree {filter.degree}; call {needed}")
+    width, classes = state["weight1"].shape[0], state["bias2" if "bias2" in state else "bias1"].shape[1]
+    if width != features.identity.features:
+        raise ValueError(f"the model expects {width} features, {features.folder} has {features.identity.features}")
+    model = OutOfCoreNet(filter, features=width, classes=classes, seed=0, hidden=setting.options.hidden)
+    model.load_state_dict(dict(state))
+    reader = RowReader(features, filter.degree, max_memory=max_memory)
+    wanted = np.arange(features.identity.nodes) if nodes is None else nodes
+    out = np.empty((len(wanted), classes), dtype=np.float32)
+    for chosen, logits in batched_logits(model, reader, wanted, batch=batch, worker=Worker()):
+        out[chosen] = torch.softmax(logits, dim=1).numpy()
+    return out

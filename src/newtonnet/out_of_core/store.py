@@ -1,18 +1,18 @@
-"""The folder of propagated features: one file for each power, a manifest of what is finished, checksums of all."""
+"""The folder of propagated features: one file for each Chebyshev term, and a manifest with checksums."""
 
 import hashlib
 import json
 import os
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from newtonnet.files import write_whole
+from newtonnet.graphs import read_rows
 
-from .disk import full_disk, read_array, read_rows, reserve, row_chunks
+from .array_files import full_disk, read_array, reserve, row_chunks
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -21,13 +21,13 @@ LOCK = ".lock"
 
 
 @dataclass(frozen=True)
-class Identity:
-    """What decides the numbers in a store.
+class StoreIdentity:
+    """Everything that determines the numbers in a store.
 
     Attributes:
         nodes: n.
         features: F.
-        degree: K; there are K+1 blocks.
+        degree: K; there are K+1 terms.
         self_loops: whether the operator is that of the graph with self-loops.
         adjacency: checksum of the adjacency.
         features_checksum: checksum of the features.
@@ -42,8 +42,8 @@ class Identity:
 
 
 @dataclass(frozen=True)
-class Part:
-    """A finished part: some columns of one block, and the hash of its numbers."""
+class StoredPart:
+    """A finished part: some columns of one term, and the hash of its numbers."""
 
     columns: tuple[int, int]
     k: int
@@ -51,24 +51,24 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Store:
-    """A folder with the blocks :math:`T_k(L - I) X` for k from 0 to K, each ``(n, F)`` in float32.
+class FeatureStore:
+    """A folder with the Chebyshev terms :math:`T_k(L - I) X` for k from 0 to K, each ``(n, F)`` in float32.
 
     Attributes:
-        folder: where it lies.
-        identity: what decides its numbers.
-        width: columns that are computed at once.
-        parts: what is finished, in order.
+        folder: where the files are.
+        identity: what determines the numbers.
+        width: number of columns that are computed at once.
+        parts: finished parts, in order.
     """
 
     folder: Path
-    identity: Identity
+    identity: StoreIdentity
     width: int
-    parts: tuple[Part, ...] = ()
+    parts: tuple[StoredPart, ...] = ()
 
     @property
     def columns(self) -> list[tuple[int, int]]:
-        """The blocks of columns, one after the other."""
+        """First and last + 1 of the columns that are computed together."""
         f = self.identity.features
         return [(start, min(start + self.width, f)) for start in range(0, f, self.width)]
 
@@ -83,19 +83,19 @@ class Store:
         return hashlib.sha256("".join(part.sha256 for part in self.parts).encode()).hexdigest()[:16]
 
     def path(self, k: int) -> Path:
-        """The file of a block."""
+        """The file of term k."""
         return self.folder / f"T{k}.f32"
 
-    def block(self, k: int) -> NDArray[np.float32]:
-        """A block as an array that is read where it is looked at, ``(n, F)``."""
+    def term(self, k: int) -> NDArray[np.float32]:
+        """Term k as an array mapped from its file, ``(n, F)``."""
         return read_array(self.path(k), "<f4", (self.identity.nodes, self.identity.features))
 
 
-def create_store(folder: Path, identity: Identity, width: int) -> Store:
-    """Begin a store in an existing folder: take the room of all its blocks, or leave no file behind."""
-    store = Store(folder, identity, width)
+def create_store(folder: Path, identity: StoreIdentity, width: int) -> FeatureStore:
+    """Create a store in an existing folder: reserve the room of all terms, or leave no file behind."""
+    store = FeatureStore(folder, identity, width)
     paths = [store.path(k) for k in range(identity.degree + 1)]
-    for path in paths:  # of a process that was killed before its manifest
+    for path in paths:  # left by a process that was killed before it wrote its manifest
         path.unlink(missing_ok=True)
     reserve(dict.fromkeys(paths, 4 * identity.nodes * identity.features))
     try:
@@ -107,12 +107,15 @@ def create_store(folder: Path, identity: Identity, width: int) -> Store:
     return store
 
 
-def open_store(folder: str | Path, *, verify: bool = False) -> Store:
-    """A store as it is, finished or not.
+def open_store(folder: str | Path, *, verify: bool = False) -> FeatureStore:
+    """Open a store, finished or not.
 
     Args:
-        folder: where it lies.
-        verify: read everything that is finished and compare it with its checksums.
+        folder: where the files are.
+        verify: read everything that is finished and compare it with the checksums.
+
+    Returns:
+        The store.
     """
     folder = Path(folder)
     try:
@@ -121,25 +124,24 @@ def open_store(folder: str | Path, *, verify: bool = False) -> Store:
             found = f"format {about['format']} ({about['dtype']})"
             raise ValueError(f"{folder} has {found}, expected {FORMAT} (float32); remove it and compute it again")
         parts = tuple(
-            Part((part["columns"][0], part["columns"][1]), part["k"], part["sha256"]) for part in about["parts"]
+            StoredPart((part["columns"][0], part["columns"][1]), part["k"], part["sha256"]) for part in about["parts"]
         )
-        store = Store(folder, Identity(**about["identity"]), int(about["width"]), parts)
+        store = FeatureStore(folder, StoreIdentity(**about["identity"]), int(about["width"]), parts)
     except FileNotFoundError:
-        raise ValueError(f"{folder} holds no precomputed blocks; precompute makes them") from None
+        raise ValueError(f"{folder} holds no propagated features; compute them with propagate_to_disk") from None
     except (KeyError, TypeError, json.JSONDecodeError) as error:
         raise ValueError(f"{folder / MANIFEST} cannot be read ({error}); remove the folder, compute again") from error
     for k in range(store.identity.degree + 1):
-        store.block(k)
-    if verify:
-        for part in store.parts:
-            if _hash(store, part) != part.sha256:
-                where = f"columns {part.columns[0]} to {part.columns[1] - 1} of {store.path(part.k)}"
-                raise ValueError(f"{where} have changed since they were written; remove the folder, compute again")
+        store.term(k)  # checks the size of the file
+    for part in store.parts if verify else ():
+        if _hash(store, part) != part.sha256:
+            where = f"columns {part.columns[0]} to {part.columns[1] - 1} of {store.path(part.k)}"
+            raise ValueError(f"{where} have changed since they were written; remove the folder, compute again")
     return store
 
 
-def check_identity(store: Store, wanted: Identity) -> None:
-    """Refuse a store that was made from something else."""
+def check_identity(store: FeatureStore, wanted: StoreIdentity) -> None:
+    """Raise an error if the store was computed from something else."""
     words = {
         "nodes": "nodes",
         "features": "features",
@@ -149,52 +151,48 @@ def check_identity(store: Store, wanted: Identity) -> None:
         "features_checksum": "other features,",
     }
     for name, word in words.items():
-        here, there = getattr(store.identity, name), getattr(wanted, name)
-        if here != there:
+        stored, here = getattr(store.identity, name), getattr(wanted, name)
+        if stored != here:
             raise ValueError(
-                f"{store.folder} belongs to another run ({word} {here} there, {there} here); name another folder"
+                f"{store.folder} belongs to another run ({word} {stored} there, {here} here); name another folder"
             )
 
 
-def write_part(store: Store, columns: tuple[int, int], k: int, block: NDArray[np.float32]) -> Store:
-    """Write some columns of a block, ``(n, c)``, to the disk for good, then note them as finished."""
+def write_part(store: FeatureStore, columns: tuple[int, int], k: int, values: NDArray[np.float32]) -> FeatureStore:
+    """Write some columns of term k, ``(n, c)``, sync them to the disk, then list them as finished."""
     lo, hi = columns
     width = store.identity.features
     digest = hashlib.sha256()
     try:
         with store.path(k).open("r+b", buffering=0) as stream:
-            for rows in row_chunks(len(block), 4 * width):
-                piece = np.ascontiguousarray(block[rows], dtype="<f4")
+            for rows in row_chunks(len(values), 4 * width):
+                piece = np.ascontiguousarray(values[rows], dtype="<f4")
                 digest.update(piece.data)
-                if hi - lo < width:  # the other columns are written again as they are
-                    whole = read_rows(store.block(k), rows)
+                if hi - lo < width:  # rewrite the other columns as they are
+                    whole = read_rows(store.term(k), rows)
                     whole[:, lo:hi] = piece
                     piece = whole
-                _write_all(stream.fileno(), piece, rows.start * 4 * width)
+                left, offset = piece.data.cast("B"), rows.start * 4 * width
+                while len(left):
+                    written = os.pwrite(stream.fileno(), left, offset)
+                    left, offset = left[written:], offset + written
             os.fsync(stream.fileno())
-        grown = replace(store, parts=(*store.parts, Part(columns, k, digest.hexdigest())))
+        grown = replace(store, parts=(*store.parts, StoredPart(columns, k, digest.hexdigest())))
         _save(grown)
     except OSError as error:
         raise full_disk(error, store.folder) from error
     return grown
 
 
-def _write_all(handle: int, piece: NDArray[np.float32], offset: int) -> None:
-    left = piece.data.cast("B")
-    while len(left):
-        written = os.pwrite(handle, left, offset)
-        left, offset = left[written:], offset + written
-
-
-def _hash(store: Store, part: Part) -> str:
-    digest, block = hashlib.sha256(), store.block(part.k)
-    for rows in row_chunks(len(block), 4 * store.identity.features):
-        digest.update(np.ascontiguousarray(read_rows(block, rows)[:, slice(*part.columns)]).data)
+def _hash(store: FeatureStore, part: StoredPart) -> str:
+    digest, term = hashlib.sha256(), store.term(part.k)
+    for rows in row_chunks(len(term), 4 * store.identity.features):
+        digest.update(np.ascontiguousarray(read_rows(term, rows)[:, slice(*part.columns)]).data)
     return digest.hexdigest()
 
 
-def _save(store: Store) -> None:
-    about: dict[str, Any] = {
+def _save(store: FeatureStore) -> None:
+    about = {
         "format": FORMAT,
         "dtype": "float32",
         "identity": asdict(store.identity),

@@ -1,241 +1,394 @@
-"""The loop of the precomputed regime: steps over batches of nodes, the penalty in each, an evaluation at the end."""
+"""Out-of-core training: batches of nodes as a source for the training loop, one split after the other."""
 
+import hashlib
+import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from newtonnet.datasets import Split
-from newtonnet.nn import Noise
-from newtonnet.training import Config, Progress, band_masks
-from newtonnet.training.adam import Adam
-from newtonnet.training.shape import band_pull, penalise
+from newtonnet.graphs import Graph
+from newtonnet.kernels import use_threads
+from newtonnet.nn import Population
+from newtonnet.polynomials import Filter
+from newtonnet.training import (
+    NUMERICS,
+    Batch,
+    Config,
+    Evaluation,
+    FinalEvaluation,
+    Progress,
+    Record,
+    Run,
+    Setting,
+    adjusted_pivot,
+    deferred_interrupt,
+    load_checkpoint,
+    make_outcomes,
+    make_record,
+    predicted_homophily,
+    roc_auc,
+    save_checkpoint,
+    unbegun_outcome,
+)
 
-from .batches import Batching, EdgeSample, Rows, Worker, epoch_batches, sample_edges
-from .evaluation import Score, estimate_homophily, known_classes, score
-from .keeping import Beside, State
-from .large_graph import LargeGraph
-from .model import FilterFirst
-from .outcome import Trained
+from .batches import Batching, RowReader, Worker, epoch_batches, sample_edges
+from .large_graph import LargeGraph, as_large
+from .model import OUT_OF_CORE_MODEL, OutOfCoreNet, batched_logits, make_filter
+from .propagate import PropagationProgress, propagate_to_disk
+from .store import FeatureStore
 
-NUMBERS = ("epoch", "failed", "best", "best_epoch", "largest", "homophily", "pivot")
-"""Of a training half done, beside its parameters and curves."""
+State = dict[str, Tensor]
+"""Parameters of a model, or anything else that training continues from, by name."""
+PARTS = ("train", "validation", "test")
+RECORDED = ("hidden", "dropout", "degree", "points", "nonnegative")
+"""Options of NewtonNet that a record holds; the others have no effect here."""
+CHECKPOINT_SECONDS = 60.0
+"""Default time between two saves."""
 
 
-def train(
-    model: FilterFirst,
-    graph: LargeGraph,
-    rows: Rows,
-    split: Split,
-    config: Config,
+def train_out_of_core(
+    graph: Graph | LargeGraph,
+    splits: Sequence[Split],
+    setting: Setting,
     *,
-    batching: Batching,
-    worker: Worker | None = None,
-    begun: State | None = None,
-    keeper: Beside | None = None,
+    store: str | Path,
+    batching: Batching | None = None,
+    max_memory: int | None = None,
+    threads: int | None = None,
+    checkpoint: str | Path | None = None,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
     stop: Callable[[], bool] | None = None,
     progress: Callable[[Progress], None] | None = None,
-) -> Trained:
-    """Train one model on one split and leave it at its best validation state.
+    propagation_progress: Callable[[PropagationProgress], None] | None = None,
+) -> tuple[list[Record], list[State]]:
+    """Compute the propagated features unless they exist, then train one model for each split, one after the other.
 
-    Every worker calls this with the same arguments but its own ``worker``; all of them end with the same result. The
-    loss of a step is the mean cross entropy over the whole batch plus the penalty, whoever computes which part of it.
-    ``stop`` is asked before every epoch. A training that goes on from what its keeper was given (``begun``) ends with
-    the same bits as one that was not interrupted.
+    Args:
+        graph: in memory or on disk.
+        splits: training, validation and test nodes.
+        setting: options of NewtonNet and of the training; split i adds i to the seed. The dropout between encoder and
+            filter has no place in this model and is left out.
+        store: folder of the propagated features, created or completed if needed.
+        batching: how training goes through the nodes.
+        max_memory: bytes for propagated features, both to compute them (2 GB by default) and to read them (1 GB).
+        threads: number of threads; that of torch by default.
+        checkpoint: a file to save the state of the training to from time to time and on an interrupt, and to resume
+            from if it exists; removed at the end. A resumed training ends with the same bits.
+        checkpoint_seconds: time between two saves, which wait for the end of an epoch.
+        stop: called before every epoch; if it returns True, training ends there as if the epochs were used up. Splits
+            that have not begun fail.
+        progress: called after every epoch.
+        propagation_progress: called after every part of the propagated features.
+
+    Returns:
+        One record and one state (parameters by name, at the best validation epoch) for each split.
     """
-    run = _Run(model, graph, rows, split, config, batching, Worker() if worker is None else worker)
-    if begun is not None:
-        run.restore(begun)
-    while not run.finished and not (stop is not None and run.agree(stop())):
-        run.step()
-        if progress is not None:
-            progress(Progress(run.epoch, config.max_epochs, int(not run.finished), run.best))
-        if keeper is not None and run.agree(keeper.due()):
-            keeper.save(run.tensors())
-    return run.result()
+    job = make_job(graph, splits, setting, batching, max_memory)
+    features = propagate_to_disk(
+        job.graph,
+        store,
+        degree=job.filter.degree,
+        max_memory=max_memory,
+        threads=threads,
+        progress=propagation_progress,
+    )
+    path = None if checkpoint is None else Path(checkpoint)
+    with nullcontext() if threads is None else use_threads(threads):
+        trained = train_splits(
+            job,
+            features,
+            saved=load_checkpoint(path, fingerprint=job.fingerprint) if path is not None and path.exists() else None,
+            save=None if path is None else partial(save_checkpoint, path, fingerprint=job.fingerprint),
+            save_seconds=checkpoint_seconds,
+            stop=stop,
+            progress=progress,
+        )
+    if path is not None:
+        path.unlink(missing_ok=True)
+    return trained
 
 
-class _Run:
-    """The state of one training."""
+@dataclass(frozen=True, eq=False)
+class TrainingJob:
+    """What to train: everything that decides the results, and how much memory to use."""
 
-    def __init__(
-        self,
-        model: FilterFirst,
-        graph: LargeGraph,
-        rows: Rows,
-        split: Split,
-        config: Config,
-        batching: Batching,
-        worker: Worker,
-    ) -> None:
-        self.model, self.graph, self.rows, self.split = model, graph, rows, split
-        self.config, self.batching, self.worker = config, batching, worker
-        self.parameters = model.learned()
-        self.adam = Adam(model, [config])
-        self.bands = band_masks(model.filter.points).numpy()
-        self.sample: EdgeSample | None = None
-        self.pivot = self.homophily = 1 / graph.classes
-        self.epoch, self.failed = 0, False
-        self.best, self.best_epoch = float("nan"), 0
-        self.state = _copy(model)
-        self.largest = 0.0
-        self.losses: list[float] = []
-        self.curve: list[tuple[float, ...]] = []
-        self.began = time.monotonic()
+    graph: LargeGraph
+    splits: tuple[Split, ...]
+    setting: Setting
+    filter: Filter
+    batching: Batching
+    max_memory: int | None
 
     @property
-    def finished(self) -> bool:
-        patience = self.config.patience
-        impatient = patience is not None and self.epoch - self.best_epoch >= patience
-        return self.failed or impatient or self.epoch >= self.config.max_epochs
+    def options(self) -> dict[str, Any]:
+        """The options in records. Names and values are a file format."""
+        chosen = {name: value for name, value in asdict(self.setting.options).items() if name in RECORDED}
+        return {"regime": "precomputed", **chosen, "degree": self.filter.degree, **asdict(self.batching)}
 
-    def agree(self, wish: bool) -> bool:
-        """Whether any worker wishes so."""
-        wishes = torch.tensor([float(wish)])
-        self.worker.add(wishes)
-        return bool(wishes[0])
+    def config(self, split: Split) -> Config:
+        """The configuration of a split."""
+        return replace(self.setting.config, seed=self.setting.config.seed + split.index)
 
-    def step(self) -> None:
-        """One epoch."""
-        self.epoch += 1
-        total, steps = 0.0, 0
-        seed = self.config.seed
-        for batch in epoch_batches(self.split.train, self.batching, seed=seed, epoch=self.epoch):
-            total, steps = total + self._train(batch, steps), steps + 1
-            if not np.isfinite(total):
-                break
-        self.losses.append(total / steps)
-        reached = self._score(self.split.validation)
-        self.failed = not (reached.sound and np.isfinite(total))
-        if not self.failed and (reached.value > self.best or np.isnan(self.best)):
-            self.best, self.best_epoch, self.state = reached.value, self.epoch, _copy(self.model)
-        self._learn_homophily(reached.value)
-
-    def _train(self, batch: NDArray[np.int64], step: int) -> float:
-        """One step on this worker's share of a batch; the loss of the whole."""
-        share = self.worker.share(len(batch))
-        nodes = batch[share]
-        # One key for every step: a mask depends on the place in the batch, not on who computes it.
-        noise = Noise(self.config.seed, (self.config.seed,), (self.epoch << 24) + step)
-        logits = self.model(self.rows.read(nodes), noise, share.start)[:, 0]
-        classes = known_classes(self.graph, nodes)
-        loss = torch.nn.functional.cross_entropy(logits, classes, reduction="sum") / len(batch)
-        slopes = torch.autograd.grad(loss, list(self.parameters.values()))
-        summed = torch.cat([loss.detach().view(1), *(slope.flatten() for slope in slopes)])
-        self.worker.add(summed)
-        parts = torch.split(summed[1:], [slope.numel() for slope in slopes])
-        gradients = {
-            name: part.view_as(slope) for name, part, slope in zip(self.parameters, parts, slopes, strict=True)
-        }
-        penalty = self._penalise(gradients)
-        self.adam.step(gradients)
-        with torch.no_grad():
-            for values in self.model.filter_parameters().values():
-                if self.config.ceiling is not None:
-                    values.clamp_(-self.config.ceiling, self.config.ceiling)
-                self.largest = float(np.fmax(self.largest, values.abs().max().item()))
-        return float(summed[0]) + penalty
-
-    def _penalise(self, gradients: dict[str, Tensor]) -> float:
-        """Add the slope of the shape-aware penalty to the filter's gradients; the penalty."""
-        if not any(self.config.gammas):
-            return 0.0
-        filter, parameters, config = self.model.filter, self.model.filter_parameters(), self.config
-        pull = band_pull(np.array([self.homophily - self.pivot]), np.array([config.gammas]).T)
-        penalty, slopes = penalise(
-            filter, parameters, self.bands, pull, raw=config.penalises_raw, squared=config.squared
-        )
-        for name, slope in slopes.items():
-            gradients[f"filter_{name}"] = gradients[f"filter_{name}"] + slope
-        return float(penalty[0])
-
-    def _learn_homophily(self, reached: float) -> None:
-        """Refresh the h that steers the penalty when it is due, and keep the curves."""
-        due = self.epoch % self.config.refresh == 0 and any(self.config.gammas)
-        interval = self.config.history_interval
-        kept = interval > 0 and self.epoch % interval == 0
-        if self.failed or not (due or kept):
-            return
-        homophily, pivot = self._estimate()
-        if due:
-            self.homophily = homophily
-            self.pivot = pivot if self.config.pivot == "adjusted" else self.pivot
-        if kept:
-            self.curve.append((self.epoch, self.losses[-1], reached, homophily))
-
-    def _estimate(self) -> tuple[float, float]:
-        if self.sample is None:
-            count, seed = self.batching.homophily_edges, self.config.seed
-            self.sample = sample_edges(self.graph.adjacency, self.split.train, count=count, seed=seed)
-        batch = self.batching.batch
-        return estimate_homophily(self.model, self.graph, self.rows, self.sample, batch=batch, worker=self.worker)
-
-    def _score(self, nodes: NDArray[np.int64]) -> Score:
-        metric, batch = self.config.metric, self.batching.batch
-        return score(self.model, self.graph, self.rows, nodes, metric=metric, batch=batch, worker=self.worker)
-
-    def tensors(self) -> State:
-        """Everything that a resumed training needs."""
-        numbers = [self.adam.steps, self.seconds, *(float(getattr(self, name)) for name in NUMBERS)]
-        kept: dict[str, Mapping[str, Tensor]] = {
-            "model": dict(self.model.named_parameters()),
-            "first": self.adam.first,
-            "second": self.adam.second,
-            "best": self.state,
-        }
-        return {
-            "numbers": torch.tensor(numbers, dtype=torch.float64),
-            "losses": torch.tensor(self.losses, dtype=torch.float64),
-            "curve": torch.tensor(self.curve, dtype=torch.float64),
-            **{f"{part}.{name}": tensor for part, tensors in kept.items() for name, tensor in tensors.items()},
-        }
-
-    def restore(self, tensors: State) -> None:
-        """Go on from there."""
-        steps, seconds, *numbers = tensors["numbers"].tolist()
-        for name, number in zip(NUMBERS, numbers, strict=True):
-            setattr(self, name, type(getattr(self, name))(number))
-        self.adam.steps, self.began = int(steps), time.monotonic() - seconds
-        self.losses = tensors["losses"].tolist()
-        self.curve = [tuple(row) for row in tensors["curve"].tolist()]
-        self.state = {name: tensors[f"best.{name}"] for name in self.state}
-        with torch.no_grad():
-            for name, parameter in self.model.named_parameters():
-                parameter.copy_(tensors[f"model.{name}"])
-            for name in self.adam.first:
-                self.adam.first[name].copy_(tensors[f"first.{name}"])
-                self.adam.second[name].copy_(tensors[f"second.{name}"])
+    def record_id(self, split: Split) -> str:
+        """Hash of everything that decides the result of a split; the number of workers does not."""
+        decisive = {key: value for key, value in asdict(self.config(split)).items() if key != "history_interval"}
+        parts = [NUMERICS, OUT_OF_CORE_MODEL, self.options, decisive, self.graph.checksum, split.checksum]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
-    def seconds(self) -> float:
-        """Wall time, that of an interrupted training included."""
-        return time.monotonic() - self.began
-
-    def result(self) -> Trained:
-        """Put the best state into the model and see what it is worth."""
-        with torch.no_grad():
-            for name, parameter in self.model.named_parameters():
-                parameter.copy_(self.state[name])
-        nothing = Score(float("nan"), float("nan"), True)
-        tried = self.best_epoch > 0
-        train, test = (self._score(nodes) if tried else nothing for nodes in (self.split.train, self.split.test))
-        return Trained(
-            state=self.state,
-            failed=self.failed or self.epoch == 0,
-            epochs=self.epoch,
-            best_epoch=self.best_epoch,
-            scores=(train.value, self.best, test.value),
-            accuracy=test.accuracy,
-            homophily=self._estimate()[0] if tried else float("nan"),
-            largest=self.largest,
-            losses=tuple(self.losses),
-            curve=tuple(self.curve),
-            seconds=self.seconds,
-        )
+    def fingerprint(self) -> str:
+        """Hash of everything that decides the results of all splits."""
+        return hashlib.sha256("".join(map(self.record_id, self.splits)).encode()).hexdigest()
 
 
-def _copy(model: FilterFirst) -> State:
-    return {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+def make_job(
+    graph: Graph | LargeGraph,
+    splits: Sequence[Split],
+    setting: Setting,
+    batching: Batching | None,
+    max_memory: int | None,
+) -> TrainingJob:
+    """Check that splits and setting fit the graph: its nodes, its labels, its classes."""
+    if not splits:
+        raise ValueError("at least 1 split is needed, got none")
+    if setting.config.metric == "roc_auc" and graph.classes != 2:
+        raise ValueError(f"roc_auc is for two classes, graph {graph.name!r} has {graph.classes}; use accuracy")
+    for split in splits:
+        for part in PARTS:
+            nodes = getattr(split, part)
+            if len(nodes) and (nodes.min() < 0 or nodes.max() >= graph.nodes):
+                outside = nodes[(nodes < 0) | (nodes >= graph.nodes)][0]
+                raise ValueError(f"the split names node {outside}, but the nodes are 0..{graph.nodes - 1}")
+            labels: NDArray[np.integer[Any]] = graph.labels[nodes]
+            if labels.min(initial=0) < 0:
+                unknown = nodes[labels < 0][0]
+                raise ValueError(f"the split names node {unknown}, whose label is unknown; use labelled nodes only")
+            alone = len(nodes) and int(labels.min()) == int(labels.max())
+            if alone and (part == "train" or setting.config.metric == "roc_auc"):
+                raise ValueError(f"the {part} nodes of split {split.index} have one class only; at least 2 are needed")
+    filter = make_filter(setting, graph)
+    return TrainingJob(as_large(graph), tuple(splits), setting, filter, batching or Batching(), max_memory)
+
+
+def train_splits(
+    job: TrainingJob,
+    store: FeatureStore,
+    *,
+    worker: Worker | None = None,
+    saved: State | None = None,
+    save: Callable[[State], None] | None = None,
+    save_seconds: float = CHECKPOINT_SECONDS,
+    stop: Callable[[], bool] | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> tuple[list[Record], list[State]]:
+    """Train as :func:`train_out_of_core`, from a complete store; every worker makes this call and gets the same result.
+
+    ``save`` is called at the end of an epoch, every ``save_seconds`` and after Ctrl-C, which waits for it, with a state
+    that can be given as ``saved`` to another call.
+    """
+    worker = Worker() if worker is None else worker
+    finished, begun = ([], None) if saved is None else unpack(saved)
+    last = time.monotonic()
+    with deferred_interrupt() if save is not None else nullcontext(lambda: None) as release:
+        for split in job.splits[len(finished) :]:
+            run = _make_run(job, store, split, worker)
+            if begun is not None:
+                run.restore(begun)
+                begun = None
+            while not run.finished and not (stop is not None and worker.any(stop())):
+                run.step()
+                if progress is not None:
+                    progress(run.report())
+                interrupted = True
+                with suppress(KeyboardInterrupt):
+                    release()
+                    interrupted = False
+                if save is not None and worker.any(interrupted or time.monotonic() - last > save_seconds):
+                    save(pack(finished, run.state()))
+                    last = time.monotonic()
+                if interrupted:
+                    raise KeyboardInterrupt
+            finished.append((_make_record(job, split, run), dict(run.best)))
+        release()
+    return [record for record, _ in finished], [state for _, state in finished]
+
+
+def _make_run(job: TrainingJob, store: FeatureStore, split: Split, worker: Worker) -> Run:
+    config, options = job.config(split), job.setting.options
+    model = OutOfCoreNet(
+        job.filter,
+        features=store.identity.features,
+        classes=job.graph.classes,
+        seed=config.seed,
+        hidden=options.hidden,
+        dropout=options.dropout,
+    )
+    reader = RowReader(store, job.filter.degree, max_memory=job.max_memory)
+    return Run(model, NodeBatches(job.graph, reader, split, config, job.batching, worker), [config])
+
+
+def _make_record(job: TrainingJob, split: Split, run: Run) -> Record:
+    outcome = unbegun_outcome()
+    if run.epoch > 0:
+        (outcome,) = make_outcomes(run, has_test=[len(split.test) > 0], seconds=run.seconds)
+    if len(split.validation) == 0:
+        outcome = replace(outcome, validation=None)
+    return make_record(
+        outcome,
+        id=job.record_id(split),
+        graph=job.graph,
+        model=OUT_OF_CORE_MODEL,
+        options=job.options,
+        config=job.config(split),
+        split=split,
+        curves=torch.stack(run.curves)[:, :, 0] if run.curves else None,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class NodeBatches:
+    """Batches of training nodes read from a store: a source for the training loop of one model.
+
+    A step is the same however many workers share it: the loss is a mean over the whole batch, and a dropout mask
+    depends on the position in the batch.
+    """
+
+    graph: LargeGraph
+    reader: RowReader
+    split: Split
+    config: Config
+    batching: Batching
+    worker: Worker
+
+    @property
+    def classes(self) -> int:
+        """Number of classes C."""
+        return self.graph.classes
+
+    @property
+    def has_edges(self) -> bool:
+        """Whether there is a homophily to learn."""
+        return self.graph.adjacency.edges > 0
+
+    @cached_property
+    def edges(self) -> tuple[NDArray[np.int64], Tensor, Tensor]:
+        """A sample of edges: nodes at their ends, pairs of indices into these, and which of the nodes train."""
+        nodes, pairs = sample_edges(self.graph.adjacency, count=self.batching.homophily_edges, seed=self.config.seed)
+        return nodes, pairs, torch.from_numpy(np.isin(nodes, self.split.train))
+
+    def batches(self, epoch: int) -> Iterator[Batch]:
+        """The worker's share of each batch of an epoch; targets are its labels and the size of the whole batch."""
+        batches = epoch_batches(self.split.train, self.batching, seed=self.config.seed, epoch=epoch)
+        for step, batch in enumerate(batches):
+            share = self.worker.share(len(batch))
+            rows = self.reader.read(batch[share], share.start)
+            yield Batch(rows, (epoch << 24) + step, (self._labels(batch[share]), len(batch)))
+
+    def loss(self, logits: Tensor, batch: Batch) -> Tensor:
+        """Cross entropy ``(1,)`` whose average over the workers is the mean over the whole batch."""
+        labels, size = batch.targets
+        loss: Tensor = nn.functional.cross_entropy(logits[:, 0], labels, reduction="sum") / (size / self.worker.size)
+        return loss.view(1)
+
+    def reduce(self, loss: Tensor, parameters: Sequence[nn.Parameter]) -> Tensor:
+        """Average the loss and all gradients over the workers, in one exchange."""
+        if self.worker.size == 1:
+            return loss
+        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+        flat = torch.cat([loss, *(gradient.flatten() for gradient in gradients)])
+        self.worker.add(flat)
+        flat /= self.worker.size
+        means = torch.split(flat[1:], [gradient.numel() for gradient in gradients])
+        for gradient, mean in zip(gradients, means, strict=True):
+            gradient.copy_(mean.view_as(gradient))
+        return flat[:1]
+
+    def evaluate(self, model: Population, epoch: int) -> Evaluation:
+        """Score the validation nodes."""
+        score, _, finite = self._score(model, self.split.validation)
+        scores = torch.tensor([[np.nan], [score], [np.nan]], dtype=torch.float64)
+        return Evaluation(scores, torch.tensor([finite]))
+
+    def homophily(
+        self, model: Population, evaluation: Evaluation | None, *, chance: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        """Share of sampled edges whose ends have the same class, training labels included, and the share by chance."""
+        nodes, pairs, training = self.edges
+        classes = torch.zeros(len(nodes), 1, dtype=torch.int64)
+        for chosen, logits in self._logits(model, nodes):
+            classes[chosen, 0] = logits.argmax(dim=1)
+        self.worker.add(classes)
+        classes = torch.where(training[:, None], self._labels(nodes)[:, None], classes)
+        homophily = predicted_homophily(pairs, classes)
+        if not chance:
+            return homophily, None
+        # The ends of random edges are nodes drawn by their degree, so their counts stand for the degrees.
+        degrees = torch.bincount(pairs.flatten(), minlength=len(nodes))
+        return homophily, adjusted_pivot(degrees, classes, self.classes)
+
+    def finish(self, model: Population) -> FinalEvaluation:
+        """Score training and test nodes and estimate the homophily."""
+        train, _, _ = self._score(model, self.split.train)
+        test, accuracy, _ = self._score(model, self.split.test)
+        homophily, _ = self.homophily(model, None, chance=False)
+        return FinalEvaluation(np.array([[train], [np.nan], [test]]), np.array([accuracy]), homophily.numpy())
+
+    def take(self, members: Tensor) -> Self:
+        """The same source; there is one member."""
+        return self
+
+    def _score(self, model: Population, nodes: NDArray[np.int64]) -> tuple[float, float, bool]:
+        """Metric and accuracy over the nodes of all workers, and whether all logits are finite."""
+        if len(nodes) == 0:
+            return np.nan, np.nan, True
+        nodes, ranked = np.sort(nodes), self.config.metric == "roc_auc"
+        counts = torch.zeros(2, dtype=torch.float64)  # correct predictions, logits that are not finite
+        margins = torch.zeros(len(nodes) if ranked else 0)
+        for chosen, logits in self._logits(model, nodes):
+            counts[0] += (logits.argmax(dim=1) == self._labels(nodes[chosen])).sum()
+            counts[1] += (~torch.isfinite(logits)).sum()
+            if ranked:
+                margins[chosen] = logits[:, 1] - logits[:, 0]
+        self.worker.add(counts)
+        accuracy, finite = float(counts[0]) / len(nodes), bool(counts[1] == 0)
+        if not ranked:
+            return accuracy, accuracy, finite
+        self.worker.add(margins)
+        return roc_auc(margins, self._labels(nodes) == 1), accuracy, finite
+
+    def _logits(self, model: Population, nodes: NDArray[np.int64]) -> Iterator[tuple[slice, Tensor]]:
+        return batched_logits(model, self.reader, nodes, batch=self.batching.batch, worker=self.worker)
+
+    def _labels(self, nodes: NDArray[np.int64]) -> Tensor:
+        return torch.from_numpy(np.asarray(self.graph.labels[nodes], dtype=np.int64))
+
+
+def pack(finished: Sequence[tuple[Record, State]], begun: Mapping[str, Tensor]) -> State:
+    """Records and states of the finished splits, and the state of the next one, as tensors by name."""
+    tensors: State = {f"begun/{name}": tensor for name, tensor in begun.items()}
+    for i, (record, state) in enumerate(finished):
+        text = np.frombuffer(record.to_json().encode(), dtype=np.uint8)
+        tensors[f"{i}/record"] = torch.from_numpy(text.copy())
+        tensors |= {f"{i}/state/{name}": tensor for name, tensor in state.items()}
+    return tensors
+
+
+def unpack(tensors: State) -> tuple[list[tuple[Record, State]], State]:
+    """The inverse of :func:`pack`."""
+
+    def below(prefix: str) -> State:
+        return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+    count = sum(name.endswith("/record") for name in tensors)
+    texts = [tensors[f"{i}/record"].numpy().tobytes().decode() for i in range(count)]
+    return [(Record.from_json(text), below(f"{i}/state/")) for i, text in enumerate(texts)], below("begun/")

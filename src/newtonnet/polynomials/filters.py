@@ -27,7 +27,7 @@ class Filter:
             channel; none at all for a fixed filter.
         link: raw parameters to the numbers the matrix takes, shape ``(m, ...)``.
         matrix: :math:`M`, float64, shape ``(K+1, m)``.
-        points: where the filter's shape is judged, float64, shape ``(Q,)``.
+        points: where the filter's shape is regularised, float64, shape ``(Q,)``.
     """
 
     name: str
@@ -68,37 +68,6 @@ class Filter:
         """The response at the filter's own points."""
         linked = self.link(parameters)
         return linked if self._at_points is None else _contract(self._at_points, linked)
-
-    def pull_back(self, parameters: Parameters, slope: Tensor) -> dict[str, Tensor]:
-        """From a slope at the amplitudes to those at the raw parameters.
-
-        A filter whose amplitudes are its own values, as they are or rectified, needs no autograd for it.
-
-        >>> t = torch.tensor([[2.0], [-1.0], [0.5]], requires_grad=True)
-        >>> newton_filter(equispaced(2)).pull_back({"values": t}, torch.ones(3, 1))["values"].flatten()
-        tensor([1., 0., 1.])
-        """
-        if self.link in (_values, _nonnegative_values) and self._at_points is None:
-            return self._unlinked(parameters, slope)
-        slopes = torch.autograd.grad(self.amplitudes(parameters), list(parameters.values()), slope)
-        return dict(zip(parameters, slopes, strict=True))
-
-    def pull_back_coefficients(self, parameters: Parameters, slope: Tensor) -> dict[str, Tensor]:
-        """From a slope at the Chebyshev coefficients to those at the raw parameters.
-
-        >>> t = torch.tensor([[2.0], [-1.0]], requires_grad=True)  # c = (t_0 + t_1) / 2, (t_1 - t_0) / 2, rectified
-        >>> slope = torch.tensor([[1.0], [3.0]])
-        >>> newton_filter([0.0, 2.0]).pull_back_coefficients({"values": t}, slope)["values"].flatten()
-        tensor([-1., 0.])
-        """
-        if self.link in (_values, _nonnegative_values):
-            return self._unlinked(parameters, _contract(self.matrix.T, slope))
-        slopes = torch.autograd.grad(self.coefficients(parameters), list(parameters.values()), slope)
-        return dict(zip(parameters, slopes, strict=True))
-
-    def _unlinked(self, parameters: Parameters, slope: Tensor) -> dict[str, Tensor]:
-        """From a slope at the values, rectified or not, to that at the raw ones."""
-        return {"values": slope if self.link is _values else slope * (parameters["values"].detach() > 0)}
 
     @cached_property
     def _at_points(self) -> Tensor | None:

@@ -19,7 +19,7 @@ from newtonnet.graphs import (
     known_edges,
     spectral_density,
 )
-from newtonnet.out_of_core.outcome import MODEL as OUT_OF_CORE_MODEL
+from newtonnet.out_of_core import OUT_OF_CORE_MODEL
 from newtonnet.training import Config, Record, estimate
 
 from .findings import (

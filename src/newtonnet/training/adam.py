@@ -1,7 +1,7 @@
 """Adam for a population: one step for all members, each with its own learning rates and weight decays."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from newtonnet import kernels
 from newtonnet.kernels import BETAS, EPSILON
+from newtonnet.nn import is_native
 
 from .config import Config
 
@@ -42,30 +43,37 @@ class Adam:
             self.rates[name] = parameter.new_tensor([config.rate(group) for config in configs]).view(shape)
             self.decays[name] = parameter.new_tensor([config.decay(group) for config in configs]).view(shape)
 
-    @torch.no_grad()
-    def step(self, gradients: Mapping[str, Tensor]) -> None:
-        """Move every member's parameters once."""
-        self.steps += 1
-        first_bias, second_bias = (1 - beta**self.steps for beta in BETAS)
-        for name, parameter in self.parameters.items():
-            gradient = gradients[name]
-            if parameter.device.type == "cpu" and parameter.dtype in kernels.KINDS and kernels.available():
-                self._native_step(name, parameter, gradient.contiguous(), first_bias, second_bias)
-                continue
-            if self.decoupled:
-                parameter.mul_(1 - self.rates[name] * self.decays[name])
-            else:
-                gradient = torch.addcmul(gradient, self.decays[name], parameter)
-            first, second = self.first[name], self.second[name]
-            first.lerp_(gradient, 1 - BETAS[0])
-            second.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
-            scale = (second / second_bias).sqrt_().add_(EPSILON)
-            parameter.addcdiv_(first * self.rates[name], scale, value=-1 / first_bias)
+    @cached_property
+    def learned(self) -> list[nn.Parameter]:
+        """The parameters in their order."""
+        return list(self.parameters.values())
 
-    def _native_step(
-        self, name: str, parameter: Tensor, gradient: Tensor, first_bias: float, second_bias: float
-    ) -> None:
+    @torch.no_grad()
+    def step(self) -> None:
+        """Move every member's parameters once by their gradients, and clear these."""
+        self.steps += 1
+        move = self._native_step if self._native else self._torch_step
+        for name, parameter in self.parameters.items():
+            if parameter.grad is not None:
+                move(name, parameter, parameter.grad)
+                parameter.grad = None
+
+    def _torch_step(self, name: str, parameter: Tensor, gradient: Tensor) -> None:
+        first_bias, second_bias = (1 - beta**self.steps for beta in BETAS)
+        if self.decoupled:
+            parameter.mul_(1 - self.rates[name] * self.decays[name])
+        else:
+            gradient = torch.addcmul(gradient, self.decays[name], parameter)
+        first, second = self.first[name], self.second[name]
+        first.lerp_(gradient, 1 - BETAS[0])
+        second.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
+        scale = (second / second_bias).sqrt_().add_(EPSILON)
+        parameter.addcdiv_(first * self.rates[name], scale, value=-1 / first_bias)
+
+    def _native_step(self, name: str, parameter: Tensor, gradient: Tensor) -> None:
         before, members, after = self._sizes[name]
+        first_bias, second_bias = 1 - BETAS[0] ** self.steps, 1 - BETAS[1] ** self.steps
+        gradient = gradient.contiguous()
         kernels.adam_kernel(parameter.dtype, decoupled=self.decoupled)(
             parameter.data_ptr(),
             gradient.data_ptr(),
@@ -79,6 +87,10 @@ class Adam:
             1 / first_bias,
             1 / second_bias,
         )
+
+    @cached_property
+    def _native(self) -> bool:
+        return all(is_native(parameter) for parameter in self.learned)
 
     @cached_property
     def _sizes(self) -> dict[str, tuple[int, int, int]]:

@@ -1,8 +1,12 @@
-"""How one member is trained: its own rates and gammas, and the loop options that a population shares."""
+"""How one member is trained: its rates and gammas, the loop options that a population shares, and settings by name."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+import numpy as np
 
 SHARED = (
     "decoupled",
@@ -23,8 +27,8 @@ SHARED = (
 class Config:
     """One member's training. ``variant`` chooses how the paper's penalty is read; see ``penalty`` and its neighbours.
 
-    The paper: squared norms of the filter's values, homophily learned anew every epoch. Its released code: plain
-    norms of the raw values, homophily anew every 10 epochs. The published settings belong to the code.
+    The paper: squared norms of the filter's values, homophily learned again in every epoch. Its released code: plain
+    norms of the raw values, homophily every 10 epochs. The published settings belong to the code.
     """
 
     seed: int = 0
@@ -64,7 +68,7 @@ class Config:
     """What homophily is compared with: ``uniform`` is the paper's 1/C; ``adjusted`` the ratio expected by chance for
     classes of these degrees, which is right where classes are unbalanced and equal to 1/C where they are balanced."""
     homophily_interval: int | None = None
-    """Learn the homophily anew every so many epochs; None takes the variant's, 1 or 10."""
+    """Epochs between two estimates of the homophily; None takes the variant's, 1 or 10."""
     metric: str = "accuracy"
     """What validation and test report: ``accuracy``, or ``roc_auc`` for two classes."""
     history_interval: int = 10
@@ -73,25 +77,25 @@ class Config:
     def __post_init__(self) -> None:
         for name in ("learning_rate", "filter_learning_rate", "gate_learning_rate", "branch_learning_rate"):
             value = getattr(self, name)
-            _check(name, value is None or 0 < value < math.inf, "above 0 and finite", value)
+            _require(name, value is None or 0 < value < math.inf, "above 0 and finite", value)
         for name in ("weight_decay", "filter_weight_decay", "gate_weight_decay"):
             value = getattr(self, name)
-            _check(name, value is None or 0 <= value < math.inf, "at least 0 and finite", value)
+            _require(name, value is None or 0 <= value < math.inf, "at least 0 and finite", value)
         object.__setattr__(self, "gammas", tuple(self.gammas))
         three = len(self.gammas) == 3
         good = three and all(math.isfinite(gamma) and gamma >= 0 for gamma in self.gammas)
-        _check("gammas", good, "three numbers of at least 0", self.gammas)
-        _check("ceiling", self.ceiling is None or self.ceiling > 0, "above 0 or None", self.ceiling)
+        _require("gammas", good, "three numbers of at least 0", self.gammas)
+        _require("ceiling", self.ceiling is None or self.ceiling > 0, "above 0 or None", self.ceiling)
         whole = math.isfinite(self.max_epochs) and self.max_epochs >= 1 and self.max_epochs == int(self.max_epochs)
-        _check("max_epochs", whole, "a whole number of at least 1", self.max_epochs)
-        _check("patience", self.patience is None or self.patience >= 1, "at least 1 or None", self.patience)
-        _check("variant", self.variant in ("paper", "code"), "'paper' or 'code'", self.variant)
-        _check("penalty", self.penalty in (None, "squared", "norm"), "'squared', 'norm' or None", self.penalty)
-        _check("pivot", self.pivot in ("uniform", "adjusted"), "'uniform' or 'adjusted'", self.pivot)
+        _require("max_epochs", whole, "a whole number of at least 1", self.max_epochs)
+        _require("patience", self.patience is None or self.patience >= 1, "at least 1 or None", self.patience)
+        _require("variant", self.variant in ("paper", "code"), "'paper' or 'code'", self.variant)
+        _require("penalty", self.penalty in (None, "squared", "norm"), "'squared', 'norm' or None", self.penalty)
+        _require("pivot", self.pivot in ("uniform", "adjusted"), "'uniform' or 'adjusted'", self.pivot)
         interval = self.homophily_interval
-        _check("homophily_interval", interval is None or interval >= 1, "at least 1 or None", interval)
-        _check("metric", self.metric in ("accuracy", "roc_auc"), "'accuracy' or 'roc_auc'", self.metric)
-        _check("history_interval", self.history_interval >= 0, "at least 0", self.history_interval)
+        _require("homophily_interval", interval is None or interval >= 1, "at least 1 or None", interval)
+        _require("metric", self.metric in ("accuracy", "roc_auc"), "'accuracy' or 'roc_auc'", self.metric)
+        _require("history_interval", self.history_interval >= 0, "at least 0", self.history_interval)
 
     @property
     def penalises_raw(self) -> bool:
@@ -132,6 +136,62 @@ def check_shared(configs: Sequence[Config]) -> None:
             raise ValueError(f"members of one population must share {name}, got {sorted(map(str, values))}")
 
 
-def _check(name: str, good: bool, expected: str, value: object) -> None:
+def _require(name: str, good: bool, expected: str, value: object) -> None:
     if not good:
         raise ValueError(f"{name} must be {expected}, got {value}")
+
+
+GAMMAS = ("gamma1", "gamma2", "gamma3")
+"""The parts of the training field ``gammas``: how much low, middle and high frequencies count."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A model's shape and its training; seeds and the length of the loop are left to the caller."""
+
+    source: str
+    options: Any
+    config: Config
+
+
+def override(setting: Setting, changes: Mapping[str, Any]) -> Setting:
+    """The setting with some of its options or training fields changed, each found by its name.
+
+    ``gamma1``, ``gamma2`` and ``gamma3`` change one of the three ``gammas``.
+    """
+    options = get_type_hints(type(setting.options))
+    training = get_type_hints(Config)
+    gammas = list(_checked("gammas", changes.get("gammas", setting.config.gammas), training["gammas"]))
+    inside: dict[str, Any] = {}
+    outside: dict[str, Any] = {}
+    for name, value in changes.items():
+        if name in GAMMAS:
+            gammas[GAMMAS.index(name)] = _checked(name, value, float)
+        elif name in options:
+            inside[name] = _checked(name, value, options[name])
+        elif name in training:
+            outside[name] = _checked(name, value, training[name])
+        else:
+            known = sorted({*options, *training, *GAMMAS})
+            raise ValueError(f"this model has no option {name!r}; it has {', '.join(known)}")
+    outside["gammas"] = tuple(gammas)
+    return Setting(setting.source, replace(setting.options, **inside), replace(setting.config, **outside))
+
+
+def _checked(name: str, value: Any, hint: Any) -> Any:
+    """The value, a list as a tuple, refused where it is not of the field's type."""
+    value = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+    kinds = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+    fits = {
+        bool: isinstance(value, bool),
+        int: isinstance(value, int) and not isinstance(value, bool),
+        float: isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value),
+        str: isinstance(value, str),
+        NoneType: value is None,
+        tuple: isinstance(value, list | tuple) and all(isinstance(item, int | float) for item in value),
+    }
+    if not any(fits[get_origin(kind) or kind] for kind in kinds):
+        words = {bool: "true or false", int: "a whole number", float: "a number", str: "a name", tuple: "numbers"}
+        expected = " or ".join(words[get_origin(kind) or kind] for kind in kinds if kind is not NoneType)
+        raise ValueError(f"{name} must be {expected}, got {value!r}")
+    return tuple(value) if isinstance(value, list) else value

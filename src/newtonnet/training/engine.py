@@ -1,4 +1,4 @@
-"""The paper's Algorithm 1 as one loop for a whole population of models."""
+"""``fit``: train a population on a graph in memory, from its checks to its records."""
 
 import hashlib
 import time
@@ -14,13 +14,11 @@ from newtonnet.graphs import Graph, check_trainable
 from newtonnet.kernels import kept_memory
 from newtonnet.nn import Population
 
-from .checkpoint import load_checkpoint, save_checkpoint
+from .checkpoint import deferred_interrupt, load_checkpoint, save_checkpoint
 from .config import Config, check_shared
-from .interrupt import deferred_interrupt
-from .outcome import make_records
-from .parts import Crowd
-from .record import Record, record_id
-from .run import Progress
+from .loop import Progress
+from .parts import Parts
+from .record import Record, make_outcomes, make_record, record_id, unbegun_outcome
 
 
 def fit(
@@ -41,7 +39,7 @@ def fit(
 
     Members finish by themselves: when the epochs are used up, when patience runs out, or when their loss is no longer
     a number (such a member fails and the others go on). A member's result does not depend on who trains beside it,
-    but for rounding.
+    except for rounding.
 
     Args:
         model: a population of P members.
@@ -55,9 +53,9 @@ def fit(
         threads: threads to train with; None takes torch's number. A large population is cut into parts that fit the
             cache, and parts train side by side, each in a thread of its own.
         max_memory: bytes that training may take beside the graph; parts are made small enough.
-        stop: asked after every epoch, or now and then where parts train side by side; where it says True, training ends
-            there as if the epochs were used up. Members that had not begun fail.
-        progress: called as often as ``stop`` is asked.
+        stop: called after every epoch, or now and then where parts train side by side; where it returns True, training
+            ends there as if the epochs were used up. Members that had not begun fail.
+        progress: called as often as ``stop``.
 
     Returns:
         One record for each member, in order.
@@ -75,9 +73,9 @@ def fit(
     threads = torch.get_num_threads() if threads is None else threads
     if threads < 1:
         raise ValueError(f"threads must be at least 1, got {threads}")
-    crowd = Crowd(model, graph, splits, configs, device=device, threads=threads, max_memory=max_memory)
+    parts = Parts(model, graph, splits, configs, device=device, threads=threads, max_memory=max_memory)
     if checkpoint is not None and checkpoint.exists():
-        crowd.restore(load_checkpoint(checkpoint, fingerprint=fingerprint))
+        parts.restore(load_checkpoint(checkpoint, fingerprint=fingerprint))
     saved = time.monotonic()
     try:
         with deferred_interrupt() as release, kept_memory():
@@ -85,32 +83,61 @@ def fit(
             def after() -> None:
                 nonlocal saved
                 if progress is not None:
-                    progress(crowd.report())
+                    progress(parts.report())
                 if checkpoint is not None and time.monotonic() - saved > checkpoint_seconds:
-                    with crowd.still():
-                        save_checkpoint(checkpoint, crowd.state(), fingerprint=fingerprint)
+                    with parts.paused():
+                        save_checkpoint(checkpoint, parts.state(), fingerprint=fingerprint)
                     saved = time.monotonic()
                 release()
                 if stop is not None and stop():
                     raise _StopError
 
             with suppress(_StopError):
-                crowd.train(after)
+                parts.train(after)
             release()
     except KeyboardInterrupt:
-        with crowd.still():
-            if checkpoint is not None and not crowd.broken:  # half an epoch would resume to another result
-                save_checkpoint(checkpoint, crowd.state(), fingerprint=fingerprint)
-            crowd.keep_best()
+        with parts.paused():
+            if checkpoint is not None and not parts.broken:  # half an epoch would resume to another result
+                save_checkpoint(checkpoint, parts.state(), fingerprint=fingerprint)
+            parts.keep_best()
         raise
-    records = make_records(crowd, ids)
+    records = _make_records(parts, ids)
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
     return records
 
 
 class _StopError(Exception):
-    """Somebody asked to stop."""
+    """The caller asked to stop."""
+
+
+def _make_records(parts: Parts, ids: Sequence[str]) -> list[Record]:
+    """Put the best states into the model and write down one record for each member."""
+    parts.keep_best()
+    seconds = parts.seconds() / len(parts.configs)
+    records = []
+    for run, members in zip(parts.runs, parts.members, strict=True):
+        mine = members.tolist()
+        if run is not None and run.epoch > 0:
+            has_test = [len(parts.splits[member].test) > 0 for member in mine]
+            outcomes = make_outcomes(run, has_test=has_test, seconds=seconds)
+            curves = torch.stack(run.curves).unbind(dim=2) if run.curves else [None] * len(mine)
+        else:
+            outcomes, curves = [unbegun_outcome() for _ in mine], [None] * len(mine)
+        for member, outcome, curve in zip(mine, outcomes, curves, strict=True):
+            records.append(
+                make_record(
+                    outcome,
+                    id=ids[member],
+                    graph=parts.graph,
+                    model=parts.model.name,
+                    options=parts.model.options,
+                    config=parts.configs[member],
+                    split=parts.splits[member],
+                    curves=curve,
+                )
+            )
+    return records
 
 
 def _check(model: Population, graph: Graph, splits: Sequence[Split], configs: Sequence[Config]) -> None:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import ExitStack
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -12,11 +13,17 @@ from torch import Tensor
 from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
 from newtonnet.kernels import use_threads
-from newtonnet.nn import Population
+from newtonnet.nn import Inputs, Noise, Population
 
 from .config import Config
-from .part_sizes import part_sizes
-from .run import Progress, Run, prepare
+from .in_memory import graph_source, prepare
+from .loop import Progress, Run
+
+CACHED = 8 << 20
+"""Bytes that torch's own operations keep for a part's backward pass, at most, if it has more than one member."""
+
+COPIES = 6
+"""Numbers kept for each parameter: itself, its gradient, two moments, the best so far, and a copy to return."""
 
 MANY = 20_000
 """Nodes from which on torch's own operations are long enough for several threads."""
@@ -25,7 +32,75 @@ LOOK = 0.05
 """Seconds between two looks at parts that train side by side."""
 
 
-class Crowd:
+def part_sizes(model: Population, inputs: Inputs, *, threads: int, max_memory: int | None) -> list[int]:
+    """Members of each part: as many as fit the cache, or fewer where the memory allowed asks for it.
+
+    Args:
+        model: the population.
+        inputs: the graph as it reads it.
+        threads: parts that may train side by side.
+        max_memory: bytes that training may take beside the graph, parameters of all members included.
+    """
+    population = len(model.seeds)
+    if population == 1 and max_memory is None:
+        return [1]
+    member = member_bytes(model, inputs)
+    owned = member.owned
+    size = max(1, CACHED // max(member.by_torch, 1))
+    if max_memory is not None:
+        one = 2 * member.kept + COPIES * owned
+        left = max_memory - 2 * population * owned
+        if left < one:
+            raise ValueError(
+                f"training needs about {(2 * population * owned + one) / 1e6:.0f} MB beside the graph, "
+                f"got {max_memory / 1e6:.0f} MB; allow more, or train fewer members"
+            )
+        size = max(1, min(size, int(left / one / min(threads, population))))
+    # Equal parts, and as many as keep all threads busy.
+    count = -(-population // size)
+    count = min(population, max(count, threads))
+    return [population * (k + 1) // count - population * k // count for k in range(count)]
+
+
+@dataclass(frozen=True)
+class MemberBytes:
+    """What one member takes.
+
+    Attributes:
+        kept: for its backward pass.
+        by_torch: of these, results of torch's own operations, each of which goes over all members at once; the native
+            kernels work piece by piece, and are as fast where the whole does not fit the cache.
+        owned: for its parameters.
+    """
+
+    kept: int
+    by_torch: int
+    owned: int
+
+
+def member_bytes(model: Population, inputs: Inputs) -> MemberBytes:
+    """What one member of a population takes, found by one pass of it."""
+    one = model.take(torch.zeros(1, dtype=torch.long, device=next(model.parameters()).device))
+    read = [*one.parameters(), *(x.matrix for x in (inputs.features, inputs.adjacency) if x is not None)]
+    known = {tensor.data_ptr() for tensor in read if tensor.layout == torch.strided}
+    kept: dict[int, int] = {}
+    by_torch: dict[int, int] = {}
+
+    def note(tensor: Tensor) -> Tensor:
+        if tensor.layout == torch.strided and tensor.data_ptr() not in known:
+            size = tensor.numel() * tensor.element_size()
+            kept[tensor.data_ptr()] = size
+            if not tensor.is_leaf:
+                by_torch[tensor.data_ptr()] = size
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        one(inputs, Noise(0, one.seeds, 1))
+    owned = sum(parameter.numel() * parameter.element_size() for parameter in one.parameters())
+    return MemberBytes(sum(kept.values()), sum(by_torch.values()), owned)
+
+
+class Parts:
     """The parts of a population; each trains from its first to its last epoch, started when its turn comes.
 
     Args:
@@ -53,8 +128,8 @@ class Crowd:
         self.threads = threads
         self.broken: set[int] = set()  # parts that were stopped inside an epoch
         self.began, self.before = time.monotonic(), 0.0
-        self.shared = prepare(model, graph, device)
-        self.cut(part_sizes(model, self.shared.inputs, threads=threads, max_memory=max_memory))
+        self.prepared = prepare(model, graph, device)
+        self.cut(part_sizes(model, self.prepared.inputs, threads=threads, max_memory=max_memory))
 
     def cut(self, sizes: Sequence[int]) -> None:
         """Make parts of these sizes, none of them started."""
@@ -64,14 +139,16 @@ class Crowd:
         self.locks = [threading.Lock() for _ in sizes]
 
     def start(self, part: int) -> Run:
-        """The run of a part, made when it is first asked for."""
+        """The run of a part, made when it is first needed."""
         run = self.runs[part]
         if run is None:
             members = self.members[part]
             mine = members.tolist()
             model = self.model.take(members.to(self.device))
-            splits, configs = ([values[member] for member in mine] for values in (self.splits, self.configs))
-            run = self.runs[part] = Run(model, self.graph, splits, configs, self.device, self.shared)
+            configs = [self.configs[member] for member in mine]
+            splits = [self.splits[member] for member in mine]
+            source = graph_source(self.prepared, self.graph, splits, configs, self.device)
+            run = self.runs[part] = Run(model, source, configs, device=self.device)
         return run
 
     def train(self, after: Callable[[], None]) -> None:
@@ -98,7 +175,7 @@ class Crowd:
 
         def work() -> None:
             with use_threads(max(1, self.threads // count)):
-                while True:  # an epoch of the first part is done in any case, so that there is something to keep
+                while True:  # the first part completes an epoch in any case, so that there is something to keep
                     with turn:
                         part = next(waiting, None)
                         if part is None:
@@ -131,8 +208,8 @@ class Crowd:
         run = self.runs[part]
         return run is not None and run.finished
 
-    def still(self) -> ExitStack:
-        """A context in which every run is at the end of an epoch and stays there."""
+    def paused(self) -> ExitStack:
+        """A context in which every run is at the end of an epoch and waits there."""
         stack = ExitStack()
         for lock in self.locks:
             stack.enter_context(lock)
@@ -148,7 +225,7 @@ class Crowd:
                 continue
             own = run.report()
             epochs += size * (longest if run.finished else own.epoch)
-            training += 0 if run.finished else own.training
+            training += own.training
             known += [own.validation] if own.validation == own.validation else []
         mean = sum(known) / len(known) if known else float("nan")
         return Progress(int(epochs / len(self.configs)), longest, training, mean)

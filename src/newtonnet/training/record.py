@@ -5,15 +5,19 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import torch
+from torch import Tensor
 
-from newtonnet.datasets import Split
+from newtonnet.datasets import Split, describe_split
 from newtonnet.graphs import Graph
 from newtonnet.nn import Population
+from newtonnet.polynomials import Filter
 
 from .config import Config
+from .loop import CURVES, Run
 
 NUMERICS = 2
 """Raised whenever a change can move a result, so that old records are not taken for new ones."""
@@ -23,6 +27,9 @@ ADDED: Mapping[str, Any] = {"branch": 0, "branch_dropout": 0.8, "branch_learning
 
 FREQUENCIES = tuple(round(0.05 * i, 2) for i in range(41))
 """Where a record keeps the learned filter's response."""
+
+NOT_BEGUN = "it was stopped before it began"
+"""Why a member without an epoch failed."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +102,137 @@ def record_id(model: Population, graph: Graph, split: Split, config: Config) -> 
 
 def _without_added(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in settings.items() if key not in ADDED or value != ADDED[key]}
+
+
+class Described(Protocol):
+    """A graph, in memory or on disk, as a record names it."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def checksum(self) -> str:
+        """Hash of its features, edges and labels."""
+
+
+def make_outcomes(run: Run, *, has_test: Sequence[bool], seconds: float) -> list[Outcome]:
+    """Put the best states into the run's model and say what every member has reached.
+
+    Args:
+        run: the training, ended.
+        has_test: whether a member's split has test nodes, one for each member.
+        seconds: wall time of one member.
+    """
+    final = run.finish()
+    scores = np.where(np.isnan(run.best_scores), final.scores, run.best_scores)
+    points, values, response = _learned_filter(run.whole)
+    found = []
+    for p in range(len(run.configs)):
+        tried, failed, epochs = bool(run.best_epoch[p] > 0), bool(run.failed[p] or run.epochs[p] == 0), run.epochs[p]
+        reason = f"the loss was not a number at epoch {epochs}" if epochs else NOT_BEGUN
+        test, accuracy, homophily = scores[2, p], final.test_accuracies[p], final.homophily[p]
+        found.append(
+            Outcome(
+                status="failed" if failed else "done",
+                reason=reason if failed else "",
+                epochs=int(epochs),
+                best_epoch=int(run.best_epoch[p]),
+                train=float(scores[0, p]) if tried else None,
+                validation=float(scores[1, p]) if tried else None,
+                test=float(test) if tried and has_test[p] else None,
+                test_accuracy=float(accuracy) if tried and has_test[p] else None,
+                homophily=float(homophily) if tried and run.whole_source.has_edges else None,
+                points=points,
+                values=tuple(values[:, p].tolist()),
+                response=tuple(response[:, p].tolist()),
+                largest_value=float(run.largest[p]),
+                seconds=seconds,
+            )
+        )
+    return found
+
+
+def unbegun_outcome() -> Outcome:
+    """What is left of a member that was stopped before its first epoch."""
+    return Outcome(
+        status="failed",
+        reason=NOT_BEGUN,
+        epochs=0,
+        best_epoch=0,
+        train=None,
+        validation=None,
+        test=None,
+        test_accuracy=None,
+        homophily=None,
+        points=(),
+        values=(),
+        response=(),
+        largest_value=None,
+        seconds=0.0,
+    )
+
+
+def make_record(
+    outcome: Outcome,
+    *,
+    id: str,
+    graph: Described,
+    model: str,
+    options: Mapping[str, Any],
+    config: Config,
+    split: Split,
+    curves: Tensor | None = None,
+) -> Record:
+    """One member's record.
+
+    Args:
+        outcome: what came out.
+        id: hash of everything that decided it.
+        graph: the graph it was trained on.
+        model: the model's name.
+        options: the model's options.
+        config: its training.
+        split: its nodes.
+        curves: epochs and curves of the member, as a run keeps them, ``(m, 6)``.
+    """
+    curves = torch.zeros(0, 1 + len(CURVES)) if curves is None else curves
+    kept = curves[curves[:, 0] <= outcome.epochs]
+    history: dict[str, list[float | None]] = {"epoch": kept[:, 0].long().tolist()}
+    for i, name in enumerate(CURVES, 1):
+        history[name] = [round(value, 6) if math.isfinite(value) else None for value in kept[:, i].tolist()]
+    return Record(
+        id=id,
+        dataset=graph.name,
+        checksum=graph.checksum,
+        model=model,
+        options=dict(options),
+        config=asdict(config),
+        split=describe_split(split),
+        outcome=outcome,
+        history=history,
+    )
+
+
+def _learned_filter(model: Population) -> tuple[tuple[float, ...], Tensor, Tensor]:
+    """Points, and the amplitudes there and at the record's frequencies, averaged over channels."""
+    if model.filter is None:
+        return (), torch.zeros(0, len(model.seeds)), torch.zeros(0, len(model.seeds))
+    return sample_filter(model.filter, model.filter_parameters(), members=len(model.seeds))
+
+
+def sample_filter(
+    filter: Filter, parameters: Mapping[str, Tensor], *, members: int
+) -> tuple[tuple[float, ...], Tensor, Tensor]:
+    """A filter's points, and its members' amplitudes there ``(Q, P)`` and at the record's frequencies ``(41, P)``."""
+    learned = {name: value.detach().double().cpu() for name, value in parameters.items()}
+    points = filter.points
+    both = filter.response(torch.cat([points, torch.tensor(FREQUENCIES, dtype=torch.float64)]), learned)
+    if both.ndim == 1:  # a fixed filter is the same for every member
+        both = both[:, None].expand(-1, members)
+    both = both.mean(dim=2) if both.ndim == 3 else both
+    both = torch.where(both.abs() < 1e-12 * both.abs().max(), 0, both)  # a value of 0 comes back as a rounding error
+    return tuple(points.tolist()), both[: len(points)], both[len(points) :]
 
 
 @dataclass(frozen=True)

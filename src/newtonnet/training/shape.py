@@ -1,16 +1,19 @@
-"""Shape-aware regularisation: bands of the filter, the penalty on them, and the homophily that steers it."""
+"""Shape-aware regularisation: bands of the filter, the penalty on them, and the homophily that it follows."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from newtonnet import kernels
 from newtonnet.graphs import BANDS
-from newtonnet.polynomials import Filter, Parameters
+from newtonnet.nn import Population
+from newtonnet.polynomials import Filter
+
+from .config import Config
 
 Reals = NDArray[np.floating[Any]]
 
@@ -54,70 +57,97 @@ def shape_penalty(
     >>> shape_penalty(t, torch.eye(3).bool(), homophily=h, pivot=torch.tensor(0.5), gammas=torch.ones(3, 1))
     tensor([0.2500])
     """
-    pull = band_pull((homophily - pivot).cpu().numpy(), gammas.cpu().numpy())
-    penalty: Tensor = _Penalty.apply(values, bands.cpu().numpy(), pull, squared)  # type: ignore[no-untyped-call]
+    excess = (homophily - pivot).detach()
+    inside, weights = bands.to(values), band_weights(excess, gammas).to(values)
+    return weighted_energy(values, inside.T @ weights) if squared else weighted_norms(values, inside, weights)
+
+
+def band_weights(excess: Tensor, gammas: Tensor) -> Tensor:
+    """What multiplies the norms of the three bands, ``(3, P)``, from h minus its pivot ``(P,)`` and the gammas."""
+    return torch.stack([-excess, excess.abs(), excess]) * gammas
+
+
+def weighted_energy(values: Tensor, weights: Tensor) -> Tensor:
+    """The sum ``(P,)`` of squared values ``(Q, P)``, or ``(Q, P, d)``, with weights at the points ``(Q, P)``."""
+    energy = values.square() if values.ndim == 2 else values.square().mean(dim=2)
+    return (weights * energy).sum(dim=0)
+
+
+def weighted_norms(values: Tensor, bands: Tensor, weights: Tensor) -> Tensor:
+    """The sum ``(P,)`` of the norms of values ``(Q, P)``, or ``(Q, P, d)``, in bands ``(3, Q)`` with weights."""
+    # vector_norm has the subgradient 0 at 0, where the norm has no gradient.
+    norms = torch.linalg.vector_norm(values * bands.view(3, -1, *[1] * (values.ndim - 1)), dim=1)
+    penalty: Tensor = (weights * (norms if values.ndim == 2 else norms.mean(dim=2))).sum(dim=0)
     return penalty
 
 
-def band_pull(excess: Reals, gammas: Reals) -> Reals:
-    """What multiplies the norms of the three bands, ``(3, P)``, from h minus its pivot ``(P,)`` and the gammas."""
-    pull = np.array([-excess, np.abs(excess), excess])
-    pull *= gammas
-    return pull
-
-
-def penalty_and_slope(values: Reals, bands: NDArray[np.bool_], pull: Reals, *, squared: bool) -> tuple[Reals, Reals]:
-    """The penalty ``(P,)`` and its slope at the values ``(Q, P)`` or ``(Q, P, d)``, as plain arrays.
-
-    So few numbers are not worth an autograd graph, which takes longer than the sparse products on a small graph.
-    """
-    inside = bands.astype(values.dtype)
-    force = pull.astype(values.dtype) if values.ndim == 2 else (pull / values.shape[2]).astype(values.dtype)[..., None]
-    size = (inside @ (values * values).reshape(len(values), -1)).reshape(3, *values.shape[1:])
-    if squared:
-        slope = 2 * force
-    else:
-        # The norm's slope at zero is infinite; its subgradient 0 is taken, as torch.linalg.vector_norm does.
-        size = np.sqrt(size)
-        slope = np.divide(force, size, out=np.zeros_like(size), where=size > 0)
-    penalty = (force * size).sum(axis=0)
-    at_points = (inside.T @ slope.reshape(3, -1)).reshape(-1, *slope.shape[1:])
-    return penalty if penalty.ndim == 1 else penalty.sum(axis=1), at_points * values
-
-
-def penalise(
-    filter: Filter, parameters: Parameters, bands: NDArray[np.bool_], pull: Reals, *, raw: bool, squared: bool
-) -> tuple[Reals, dict[str, Tensor]]:
-    """The penalty of a filter's members, ``(P,)``, and what it adds to the gradients of its parameters.
+class ShapeRegulariser:
+    """The shape-aware penalty of all members during a training.
 
     Args:
-        filter: the filter.
-        parameters: its raw parameters, each ``(m, P)`` or ``(m, P, d)``.
-        bands: masks of the three bands at the filter's points.
-        pull: as :func:`band_pull` gives it.
-        raw: look at the raw values instead of the filter's amplitudes.
-        squared: squared norms or plain ones.
+        filter: the filter whose shape is regularised; None where there is none.
+        configs: one for each member.
+        classes: number of classes.
+        has_edges: whether there is a homophily to learn; without one the penalty is 0.
+        dtype: type of the filter's values.
+        device: where these are.
+
+    Attributes:
+        homophily: learned h of every member, ``(P,)``; the pivot until it is learned.
+        pivot: where encouraging turns into discouraging, ``(P,)``.
+        active: whether a member that still trains has a penalty.
     """
-    with torch.no_grad():
-        amplitudes = (parameters["values"] if raw else filter.amplitudes(parameters)).detach()
-    penalty, slope = penalty_and_slope(amplitudes.cpu().numpy(), bands, pull, squared=squared)
-    slopes = torch.from_numpy(slope).to(amplitudes)
-    return penalty, {"values": slopes} if raw else filter.pull_back(parameters, slopes)
 
+    def __init__(
+        self,
+        filter: Filter | None,
+        configs: Sequence[Config],
+        *,
+        classes: int,
+        has_edges: bool = True,
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        self.shared, self.has_edges = configs[0], has_edges
+        masks = torch.zeros(3, 0) if filter is None else band_masks(filter.points)
+        self.bands = masks.to(device=device, dtype=dtype)
+        self.gammas = np.array([config.gammas for config in configs]).T
+        self.pivot = np.full(len(configs), 1 / classes)
+        self.homophily = self.pivot.copy()
+        self.keep(np.arange(len(configs)))
 
-class _Penalty(torch.autograd.Function):
-    """The penalty for whoever wants it in a graph."""
+    def keep(self, places: NDArray[np.int64]) -> None:
+        """Go on with the members at these places."""
+        self.places = places
+        self.active = self.has_edges and bool(self.gammas[:, places].any())
+        self._weigh()
 
-    @staticmethod
-    def forward(ctx: Any, values: Tensor, bands: NDArray[np.bool_], pull: Reals, squared: bool) -> Tensor:
-        penalty, slope = penalty_and_slope(values.detach().cpu().numpy(), bands, pull, squared=squared)
-        ctx.slope = torch.from_numpy(slope).to(values)
-        return torch.from_numpy(penalty).to(values)
+    def restore(self, homophily: Reals, pivot: Reals) -> None:
+        """Go on with what was learned before."""
+        self.homophily, self.pivot = homophily, pivot
+        self._weigh()
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
-        return ctx.slope * (gradient if ctx.slope.ndim == 2 else gradient[:, None]), None, None, None
+    def follow(self, homophily: Reals, pivot: Reals | None = None) -> None:
+        """Take the homophily just learned ``(P,)`` of members that still train, and their pivot where that moves."""
+        self.homophily[self.places] = homophily
+        if pivot is not None:
+            self.pivot[self.places] = pivot
+        self._weigh()
+
+    def penalty(self, model: Population) -> Tensor | float:
+        """The penalty on the filter's amplitudes, or on its raw values, ``(P,)``; 0 where no member has one."""
+        if not self.active or model.filter is None:
+            return 0.0
+        parameters = model.filter_parameters()
+        values = parameters["values"] if self.shared.penalises_raw else model.filter.amplitudes(parameters)
+        if self.shared.squared:
+            return weighted_energy(values, self.at_points)
+        return weighted_norms(values, self.bands, self.weights)
+
+    def _weigh(self) -> None:
+        excess = torch.from_numpy(self.homophily[self.places] - self.pivot[self.places])
+        self.weights = band_weights(excess, torch.from_numpy(self.gammas[:, self.places])).to(self.bands)
+        self.at_points = self.bands.T @ self.weights
 
 
 def adjusted_pivot(degrees: Tensor, classes: Tensor, count: int) -> Tensor:
@@ -157,12 +187,8 @@ def predicted_homophily(pairs: Tensor, classes: Tensor) -> Tensor:
     """
     if pairs.shape[1] == 0:
         return torch.zeros(classes.shape[1], dtype=torch.float64, device=classes.device)
-    if (
-        pairs.dtype == torch.int32
-        and classes.dtype == torch.int16
-        and kernels.available()
-        and pairs.device.type == "cpu"
-    ):
+    small = pairs.dtype == torch.int32 and classes.dtype == torch.int16
+    if small and pairs.device.type == "cpu" and kernels.available():
         return torch.from_numpy(kernels.agreeing(pairs, classes.contiguous()).numpy() / pairs.shape[1])
     same = classes[pairs[0]] == classes[pairs[1]]
     return same.sum(dim=0).double() / pairs.shape[1]

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from newtonnet.cli.splits import check_writable
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from newtonnet.cli.app import print_json, talk
 from newtonnet.cli.options import Json
-from newtonnet.cli.splits import check_writable
 from newtonnet.files import write_whole
 from newtonnet_paper.bench import FULL, QUICK, Sheet, find_reference, read_results, run_bench, sheets, update_page
 

@@ -4,10 +4,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from newtonnet.cli.places import Place, open_place
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from newtonnet.cli.app import talk
-from newtonnet.cli.places import Place, open_place
 from newtonnet_paper.cells import Cell, mend_best, missing, plan, sweep_cells
 from newtonnet_paper.claim import Claim, Request, pending, run, wanted_cells
 

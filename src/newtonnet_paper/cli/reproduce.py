@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-
 from newtonnet.cli.amounts import seconds
-from newtonnet.cli.app import print_json, talk
 from newtonnet.cli.places import ADDRESS, ON, WORKERS, Place
 from newtonnet.cli.splits import check_writable
+from rich.console import Console
+
+from newtonnet.cli.app import print_json, talk
 from newtonnet.files import write_whole
 from newtonnet_paper.claim import PROFILES, Claim, Request, check_options, load_lines
 from newtonnet_paper.claims import CLAIMS, find_claim

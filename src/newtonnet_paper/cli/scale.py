@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-
 from newtonnet.cli.amounts import memory
+
 from newtonnet.cli.app import print_json, talk
 from newtonnet_paper.scale_stages import Size, Stage, run_stage
 

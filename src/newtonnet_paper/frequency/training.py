@@ -1,16 +1,19 @@
 """Training of all candidate filters on one graph: the same encoder, start and dropout, another fixed filter each."""
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from newtonnet.datasets import PAPER_SEED, Split
 from newtonnet.graphs import Graph
-from newtonnet.training.metrics import roc_auc
+from newtonnet.nn import Noise, Population
+from newtonnet.training import Batch, Config, Evaluation, FinalEvaluation, Run, roc_auc
 
 from .bands import apply_filters, projector_stack
 
@@ -20,7 +23,7 @@ TOGETHER = 36
 
 @dataclass(frozen=True)
 class Protocol:
-    """How each filter's encoder is trained; the defaults are the released code's, but for the number of epochs."""
+    """How each filter's encoder is trained; the defaults are the released code's, except for the number of epochs."""
 
     epochs: int = 1200
     every: int = 10
@@ -89,44 +92,122 @@ def _train(
     graph: Graph, split: Split, projectors: Tensor, amplitudes: Tensor, protocol: Protocol, *, seed: int
 ) -> tuple[NDArray[np.float64], ...]:
     """Test, validation and last scores of one chunk of filters."""
-    features = torch.from_numpy(np.array(graph.features))
-    labels = torch.from_numpy(np.array(graph.labels))
-    train, validation, test = (torch.from_numpy(part) for part in (split.train, split.validation, split.test))
     members = len(amplitudes)
-    weights = [start.requires_grad_() for start in _start(features.shape[1], members, protocol.hidden, seed)]
-    # One rate for all members, so torch's own fused step serves.
-    optimiser = torch.optim.Adam(weights, lr=protocol.learning_rate, weight_decay=protocol.weight_decay, fused=True)
-    rows = projectors[:, train].contiguous()
-    wanted = labels[train][:, None, None].expand(-1, members, 1)
-    best, scored, last = (torch.full((members,), -math.inf, dtype=torch.float64) for _ in range(3))
-    for epoch in range(1, protocol.epochs + 1):
+    config = Config(
+        seed=seed,
+        run_seed=seed,
+        learning_rate=protocol.learning_rate,
+        weight_decay=protocol.weight_decay,
+        max_epochs=protocol.epochs,
+        metric="roc_auc",
+        history_interval=0,
+    )
+    model = BandNetworks(amplitudes, graph.features.shape[1], protocol, [seed] * members)
+    features, labels = (torch.from_numpy(np.array(array)) for array in (graph.features, graph.labels))
+    rows = projectors[:, torch.from_numpy(split.train)].contiguous()
+    source = BandSource(features, projectors, rows, labels, split, protocol)
+    run = Run(model, source, [config] * members)
+    while not run.finished:
+        run.step()
+    return run.best_scores[2], run.best_scores[1], run.last_scores[2]
+
+
+class BandNetworks(Population):
+    """A two-layer encoder for each filter, all with the same start weights and dropout masks.
+
+    Args:
+        amplitudes: of the filters, ``(P, 3)``.
+        features: number of features.
+        protocol: width and dropout.
+        seeds: the same seed for every member.
+    """
+
+    weight1: Tensor
+    bias1: Tensor
+    weight2: Tensor
+    bias2: Tensor
+    amplitudes: Tensor
+
+    def __init__(self, amplitudes: Tensor, features: int, protocol: Protocol, seeds: Sequence[int]) -> None:
+        super().__init__(name="band networks", options={}, seeds=seeds)
+        first, second = 1 / math.sqrt(features), 1 / math.sqrt(protocol.hidden)
+        self.rate = protocol.dropout
+        self.add("weight1", self.draw((features, protocol.hidden), first).transpose(0, 1), axis=1)
+        self.add("bias1", self.draw((protocol.hidden,), first), axis=0)
+        self.add("weight2", self.draw((protocol.hidden, 2), second), axis=0)
+        self.add("bias2", self.draw((2,), second), axis=0)
+        self.add("amplitudes", amplitudes, axis=0, learned=False)
+
+    def forward(self, inputs: Any, noise: Noise | None = None) -> Tensor:
+        """Logits ``(m, P, 2)`` of some nodes, from all features ``(n, F)`` and the projectors' rows ``(3, m, n)``."""
+        features, projectors = inputs
         # Masks depend on seed and epoch alone: all chunks of filters draw the same.
-        noise = torch.Generator().manual_seed((seed << 20) + epoch)
-        encoded = _encode(features, weights, protocol, noise)
-        logits = torch.log_softmax(apply_filters(rows, amplitudes, encoded), dim=2)
-        loss = -logits.gather(2, wanted).mean(dim=0).sum()
-        optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
-        if epoch % protocol.every == 0 or epoch == protocol.epochs:
-            with torch.no_grad():
-                scores = apply_filters(projectors, amplitudes, _encode(features, weights, protocol, None))
-            margin = scores[..., 1] - scores[..., 0]
-            now, last = (_aucs(margin[part], labels[part] == 1) for part in (validation, test))
-            better = now > best
-            best, scored = torch.where(better, now, best), torch.where(better, last, scored)
-    return scored.numpy(), best.numpy(), last.numpy()
+        drawn = None if noise is None else torch.Generator().manual_seed((noise.run_seed << 20) + noise.epoch)
+        n, (_, members, hidden) = len(features), self.weight1.shape
+        x = _drop(features, self.rate, drawn)
+        inner = torch.addmm(self.bias1.view(1, -1), x, self.weight1.flatten(1)).view(n, members, hidden)
+        inner = _drop(torch.relu(inner), self.rate, drawn)
+        encoded = torch.bmm(inner.transpose(0, 1), self.weight2).transpose(0, 1) + self.bias2
+        return apply_filters(projectors, self.amplitudes, _drop(encoded, self.rate, drawn))
 
 
-def _encode(features: Tensor, weights: list[Tensor], protocol: Protocol, noise: torch.Generator | None) -> Tensor:
-    """Two layers with one dropout mask for all members: ``(n, F)`` to ``(n, P, 2)``."""
-    weight1, bias1, weight2, bias2 = weights
-    n, (_, members, hidden) = len(features), weight1.shape
-    x = _drop(features, protocol.dropout, noise)
-    inner = torch.relu(torch.addmm(bias1.view(1, -1), x, weight1.flatten(1)).view(n, members, hidden))
-    inner = _drop(inner, protocol.dropout, noise)
-    encoded = torch.bmm(inner.transpose(0, 1), weight2).transpose(0, 1) + bias2
-    return _drop(encoded, protocol.dropout, noise)
+@dataclass(frozen=True, eq=False)
+class BandSource:
+    """The batches of the study: the training nodes of one graph, scored now and then on all others.
+
+    Attributes:
+        features: of all nodes, ``(n, F)``.
+        projectors: onto the three bands, ``(3, n, n)``.
+        rows: the projectors' rows of the training nodes, ``(3, m, n)``.
+        labels: of all nodes, 0 or 1, ``(n,)``.
+        split: the nodes.
+        protocol: how to train.
+    """
+
+    features: Tensor
+    projectors: Tensor
+    rows: Tensor
+    labels: Tensor
+    split: Split
+    protocol: Protocol
+    classes: int = 2
+    has_edges: bool = False  # no homophily is learned here
+
+    def batches(self, epoch: int) -> Iterable[Batch]:
+        """All training nodes, once."""
+        return (Batch((self.features, self.rows), epoch),)
+
+    def loss(self, logits: Tensor, batch: Batch) -> Tensor:
+        """Mean cross entropy of each member."""
+        labels = self.labels[self.split.train][:, None, None].expand(-1, logits.shape[1], 1)
+        return -logits.log_softmax(dim=2).gather(2, labels).mean(dim=0)[:, 0]
+
+    def reduce(self, loss: Tensor, parameters: Sequence[nn.Parameter]) -> Tensor:
+        """The loss: there are no other workers."""
+        return loss
+
+    @torch.no_grad()
+    def evaluate(self, model: Population, epoch: int) -> Evaluation | None:
+        """ROC-AUC on validation and test nodes, every so many epochs and after the last."""
+        if epoch % self.protocol.every and epoch != self.protocol.epochs:
+            return None
+        logits = model((self.features, self.projectors))
+        margin, positive = logits[..., 1] - logits[..., 0], self.labels == 1
+        validation, test = (_aucs(margin[part], positive[part]) for part in (self.split.validation, self.split.test))
+        scores = torch.stack([torch.full_like(test, math.nan), validation, test])
+        return Evaluation(scores, torch.isfinite(margin).all(dim=0))
+
+    def homophily(self, model: Population, evaluation: Evaluation, *, chance: bool) -> tuple[Tensor, Tensor | None]:
+        """None is learned here."""
+        raise NotImplementedError("the frequency study learns no homophily")
+
+    def finish(self, model: Population) -> FinalEvaluation:
+        """The scores of the best epoch stand."""
+        raise NotImplementedError("the frequency study keeps the scores of the best epoch")
+
+    def take(self, members: Tensor) -> Self:
+        """The same for all members."""
+        return self
 
 
 def _drop(x: Tensor, rate: float, noise: torch.Generator | None) -> Tensor:
@@ -135,18 +216,6 @@ def _drop(x: Tensor, rate: float, noise: torch.Generator | None) -> Tensor:
         return x
     shape = x.shape if x.ndim == 2 else (len(x), 1, x.shape[2])
     return x * (torch.rand(shape, generator=noise) >= rate).to(x).div_(1 - rate)
-
-
-def _start(features: int, members: int, hidden: int, seed: int) -> list[Tensor]:
-    """Weights and biases of both layers, uniform within 1/sqrt(fan in), the same for all members."""
-    generator = torch.Generator().manual_seed(seed)
-    shapes = [((features, 1, hidden), features), ((1, hidden), features), ((1, hidden, 2), hidden), ((1, 2), hidden)]
-    drawn = [
-        torch.empty(shape).uniform_(-1 / math.sqrt(fan_in), 1 / math.sqrt(fan_in), generator=generator)
-        for shape, fan_in in shapes
-    ]
-    axes = (1, 0, 0, 0)
-    return [weight.repeat_interleave(members, dim=axis) for weight, axis in zip(drawn, axes, strict=True)]
 
 
 def _aucs(margin: Tensor, positive: Tensor) -> Tensor:

@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from newtonnet.datasets import Split, make_splits
-from newtonnet.out_of_core import Batching, generate, open_graph, precompute, train_precomputed
-from newtonnet.out_of_core.distributed import train_on_ray
+from newtonnet.out_of_core import Batching, open_graph, propagate_to_disk, train_on_ray, train_out_of_core
 from newtonnet.training import Setting
+from newtonnet_paper.scale_graph import generate
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +31,9 @@ def ray():
 def test_two_workers_have_the_loss_curve_of_one(ray, tmp_path, heterophilous, setting):
     splits = make_splits(heterophilous, count=1)
     setting = replace(setting, config=replace(setting.config, max_epochs=3))
-    precompute(heterophilous, tmp_path / "s", degree=4)
+    propagate_to_disk(heterophilous, tmp_path / "s", degree=4)
     batching = Batching(batch=101)
-    (one,), (alone,) = train_precomputed(heterophilous, splits, setting, store=tmp_path / "s", batching=batching)
+    (one,), (alone,) = train_out_of_core(heterophilous, splits, setting, store=tmp_path / "s", batching=batching)
     handler = signal.getsignal(signal.SIGINT)
     (two,), (shared,) = train_on_ray(heterophilous, splits, setting, store=tmp_path / "s", workers=2, batching=batching)
     assert signal.getsignal(signal.SIGINT) is handler, "Ray Train keeps Ctrl-C to itself"
@@ -47,7 +47,7 @@ def test_two_workers_have_the_loss_curve_of_one(ray, tmp_path, heterophilous, se
 def test_a_worker_that_fails_is_one_line(ray, tmp_path, setting):
     generate(tmp_path / "g", nodes=100, edges=500)
     graph = open_graph(tmp_path / "g")
-    precompute(graph, tmp_path / "s", degree=4)
+    propagate_to_disk(graph, tmp_path / "s", degree=4)
     split = Split(list(range(60)), list(range(60, 80)), list(range(80, 100)))
     gone = replace(graph, folder=tmp_path / "elsewhere")
     with pytest.raises(ChildProcessError, match=r"a worker failed: .*elsewhere holds no graph") as caught:
@@ -59,9 +59,9 @@ def test_a_worker_that_fails_is_one_line(ray, tmp_path, setting):
 def test_a_lost_worker_is_replaced_and_training_goes_on(ray, tmp_path, heterophilous, setting):
     splits = make_splits(heterophilous, count=1)
     setting = replace(setting, config=replace(setting.config, max_epochs=60, history_interval=10))
-    precompute(heterophilous, tmp_path / "s", degree=4)
+    propagate_to_disk(heterophilous, tmp_path / "s", degree=4)
     batching, kept = Batching(batch=101), tmp_path / "kept"
-    (local,), _ = train_precomputed(heterophilous, splits, setting, store=tmp_path / "s", batching=batching)
+    (local,), _ = train_out_of_core(heterophilous, splits, setting, store=tmp_path / "s", batching=batching)
     killed = []
 
     def kill_one():
@@ -93,7 +93,7 @@ def test_a_lost_worker_is_replaced_and_training_goes_on(ray, tmp_path, heterophi
 def test_ctrl_c_is_an_interrupt_and_not_a_quiet_exit(ray, tmp_path, heterophilous, setting):
     splits, kept = make_splits(heterophilous, count=1), tmp_path / "kept"
     setting = replace(setting, config=replace(setting.config, max_epochs=100_000, history_interval=0))
-    precompute(heterophilous, tmp_path / "s", degree=4)
+    propagate_to_disk(heterophilous, tmp_path / "s", degree=4)
     handler = signal.getsignal(signal.SIGINT)
 
     def strike():
@@ -111,7 +111,7 @@ def test_ctrl_c_is_an_interrupt_and_not_a_quiet_exit(ray, tmp_path, heterophilou
 
 def test_blocks_that_are_unfinished_or_of_another_degree_are_refused(tmp_path, heterophilous, setting):
     splits = make_splits(heterophilous, count=1)
-    precompute(heterophilous, tmp_path / "s", degree=4)
+    propagate_to_disk(heterophilous, tmp_path / "s", degree=4)
     deeper = Setting("test", replace(setting.options, degree=5), setting.config)
     with pytest.raises(ValueError, match="degree 4 there, 5 here"):
         train_on_ray(heterophilous, splits, deeper, store=tmp_path / "s", workers=1)

@@ -5,7 +5,7 @@ from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
 from newtonnet.datasets import Split, csbm
 from newtonnet.training import roc_auc
-from newtonnet.training.metrics import cross_entropy, judge, make_targets
+from newtonnet.training.in_memory import cross_entropy, evaluate, make_targets
 
 
 @pytest.fixture(scope="module")
@@ -25,9 +25,12 @@ def splits(rng):
 def test_scores_and_loss_equal_scikit_learns(graph, splits, rng):
     logits = rng.standard_normal((90, 3, 2))
     targets = make_targets(graph, splits)
-    accuracy = judge("accuracy", torch.tensor(logits), targets).scores
-    auc = judge("roc_auc", torch.tensor(logits), targets).scores
-    loss, slopes = cross_entropy(torch.tensor(logits), targets)
+    accuracy = evaluate("accuracy", torch.tensor(logits), targets).scores
+    auc = evaluate("roc_auc", torch.tensor(logits), targets).scores
+    learned = torch.tensor(logits, requires_grad=True)
+    loss = cross_entropy(learned, targets)
+    loss.sum().backward()
+    loss, gradients = loss.detach(), learned.grad
     for p, split in enumerate(splits):
         for i, part in enumerate((split.train, split.validation, split.test)):
             y, z = graph.labels[part], logits[part, p]
@@ -37,7 +40,7 @@ def test_scores_and_loss_equal_scikit_learns(graph, splits, rng):
         assert float(loss[p]) == pytest.approx(log_loss(graph.labels[split.train], probabilities, labels=[0, 1]))
         expected = np.zeros((90, 2))
         expected[split.train] = (probabilities - np.eye(2)[graph.labels[split.train]]) / len(split.train)
-        np.testing.assert_allclose(slopes[:, p], expected, atol=1e-12)
+        np.testing.assert_allclose(gradients[:, p], expected, atol=1e-12)
 
 
 def test_auc_counts_ties_half(rng):

@@ -1,4 +1,4 @@
-"""A heterophilous graph of any size, written to disk in pieces: what the regime is measured on."""
+"""A heterophilous graph of any size, generated on disk in pieces, on which out-of-core training is measured."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,11 +6,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from .adjacency import ENTRIES
-from .large_graph import LargeGraph, write_graph
+from newtonnet.out_of_core import LargeGraph, write_graph
 
 PIECE = 1 << 20
-"""Edges or numbers that are drawn at once."""
+"""Number of edges, labels or feature values that are drawn at once."""
 
 
 def generate(
@@ -22,24 +21,27 @@ def generate(
     homophily: float = 0.1,
     signal: float = 0.25,
     seed: int = 0,
-    entries: int = ENTRIES,
+    entries: int = 1 << 23,
 ) -> LargeGraph:
-    r"""Draw a graph with two equal classes into a new folder.
+    r"""Generate a graph with two equal classes in a new folder.
 
     Node i has class i mod 2 and features :math:`\pm\mu u + w_i` with a fixed direction :math:`u` of length 1 and
-    :math:`w_i \sim N(0, I)`. Both ends of an edge are uniform; they have equal classes with probability h. Edges that
-    are drawn twice or join a node to itself are dropped, so a few less remain. A piece depends on its number and the
-    seed alone, so the same graph comes out on every machine and whatever the memory.
+    :math:`w_i \sim N(0, I)`. Both ends of an edge are uniform; they have equal classes with probability h. Repeated
+    edges and self-loops are dropped, so slightly fewer remain. A piece depends only on its number and the seed, so the
+    graph is the same on every machine and with any amount of memory.
 
     Args:
-        folder: a new or empty one.
+        folder: a new or empty folder.
         nodes: number of nodes, even.
-        edges: number of edges that are drawn.
+        edges: number of edges to draw.
         features: number of features F.
         homophily: h.
-        signal: :math:`\mu`; an optimal classifier of a node's own features is right with probability :math:`\Phi(\mu)`.
-        seed: of everything.
+        signal: :math:`\mu`; an optimal classifier on a node's own features has accuracy :math:`\Phi(\mu)`.
+        seed: random seed of edges and features.
         entries: entries of the adjacency that are sorted at once.
+
+    Returns:
+        The graph, mapped from its files.
     """
     if nodes < 4 or nodes % 2 or edges < 1 or features < 1:
         raise ValueError(

@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from newtonnet.training.interrupt import deferred_interrupt
+from newtonnet.training import deferred_interrupt
 
 
 def test_the_first_ctrl_c_waits_and_the_second_acts_at_once():

@@ -11,30 +11,30 @@ import torch
 from torch import Tensor
 
 from newtonnet import kernels
-from newtonnet.graphs import Graph, csr_tensor
+from newtonnet.graphs import Graph, csr_tensor, read_rows
 
 from .adjacency import Adjacency
-from .disk import read_rows, row_chunks
+from .array_files import row_chunks
 from .large_graph import LargeGraph, as_large
-from .store import LOCK, MANIFEST, Identity, Store, check_identity, create_store, open_store, write_part
+from .store import LOCK, MANIFEST, FeatureStore, StoreIdentity, check_identity, create_store, open_store, write_part
 
 ENTRIES = 1 << 20
 """Entries of the matrix that are read at once."""
-MEMORY = 2 * 10**9
-"""Bytes that the blocks in memory may take where nothing else is said."""
+PROPAGATION_MEMORY = 2 * 10**9
+"""Default number of bytes for the columns in memory."""
 LANES = 16
-"""Columns of float32 in a cache line: a block of fewer reads lines that it uses in part."""
+"""Columns of float32 in a cache line; fewer columns at once waste a part of each line."""
 
 
 @dataclass(frozen=True)
-class Done:
-    """How far a precomputation is: parts finished, of all."""
+class PropagationProgress:
+    """Number of finished parts, and of all."""
 
     parts: int
     total: int
 
 
-def precompute(
+def propagate_to_disk(
     graph: Graph | LargeGraph,
     folder: str | Path,
     *,
@@ -42,23 +42,23 @@ def precompute(
     self_loops: bool = False,
     max_memory: int | None = None,
     threads: int | None = None,
-    progress: Callable[[Done], None] | None = None,
-) -> Store:
-    r"""Compute the propagated features of a graph once and for all, or finish what another process has begun.
+    progress: Callable[[PropagationProgress], None] | None = None,
+) -> FeatureStore:
+    r"""Compute the propagated features of a graph, or finish what an interrupted call has begun.
 
     .. math:: T_0 = X, \qquad T_1 = -\hat A X, \qquad T_k = -2 \hat A\,T_{k-1} - T_{k-2}
 
-    Columns do not depend on each other, so as many are computed at once as the memory allows. A part (some columns of
-    one block) is written, brought to the disk and then listed in the manifest; whatever ends the process, the next
-    call goes on after the last listed part and ends with the same numbers.
+    Columns are independent, so as many are computed at once as the memory allows. A part (some columns of one term) is
+    written, synced to the disk and then listed in the manifest. If the process is killed, the next call continues
+    after the last listed part and gives the same numbers.
 
     Args:
         graph: in memory or on disk.
-        folder: of the store; a new one, or one that was begun for the same graph, features, degree and operator.
+        folder: a new folder, or a store begun for the same graph, features, degree and operator.
         degree: K, the highest power.
         self_loops: use the graph with self-loops.
-        max_memory: bytes for the blocks in memory, of which there are three; 2 GB if not given.
-        threads: of the product; torch's number if not given.
+        max_memory: bytes for the three arrays of columns in memory; 2 GB by default.
+        threads: number of threads; that of torch by default.
         progress: called after every part.
 
     Returns:
@@ -67,33 +67,34 @@ def precompute(
     graph, folder = as_large(graph), Path(folder)
     if degree < 1:
         raise ValueError(f"the degree must be at least 1, got {degree}")
-    wanted = _identity(graph, degree, self_loops=self_loops)
-    width = _width(graph.nodes, wanted.features, MEMORY if max_memory is None else max_memory)
-    with _own(folder), nullcontext() if threads is None else kernels.use_threads(threads):
+    wanted = store_identity(graph, degree, self_loops=self_loops)
+    width = _width(graph.nodes, wanted.features, PROPAGATION_MEMORY if max_memory is None else max_memory)
+    with _locked(folder), nullcontext() if threads is None else kernels.use_threads(threads):
         store = _begin(folder, wanted, width)
         total = len(store.columns) * (degree + 1)
         for columns in store.columns:
             for grown in _recur(graph, store, columns):
                 store = grown
                 if progress is not None:
-                    progress(Done(len(store.parts), total))
+                    progress(PropagationProgress(len(store.parts), total))
     return store
 
 
 def is_free_for(folder: str | Path, graph: Graph | LargeGraph, *, degree: int, self_loops: bool = False) -> bool:
-    """Whether a folder holds, or has room for, the store of this graph: no other one is there."""
+    """Whether a folder holds the store of this graph, finished or not, or no store at all."""
     if not (Path(folder) / MANIFEST).exists():
         return True
-    return open_store(folder).identity == _identity(as_large(graph), degree, self_loops=self_loops)
+    return open_store(folder).identity == store_identity(as_large(graph), degree, self_loops=self_loops)
 
 
-def _identity(graph: LargeGraph, degree: int, *, self_loops: bool) -> Identity:
+def store_identity(graph: LargeGraph, degree: int, *, self_loops: bool = False) -> StoreIdentity:
+    """The identity of the store of a graph."""
     f = graph.features.shape[1]
-    return Identity(graph.nodes, f, degree, self_loops, graph.adjacency.checksum, graph.features_checksum)
+    return StoreIdentity(graph.nodes, f, degree, self_loops, graph.adjacency.checksum, graph.features_checksum)
 
 
 def _width(nodes: int, features: int, max_memory: int) -> int:
-    """Columns at once: three blocks of float32, and a scale for every node."""
+    """Columns at once: three of float32 each, and a scale for every node."""
     room = (max_memory - 4 * nodes) // (12 * nodes)
     if room < 1:
         needed = f"one column of {nodes} nodes takes {16 * nodes / 1e6:,.1f} MB"
@@ -102,11 +103,11 @@ def _width(nodes: int, features: int, max_memory: int) -> int:
 
 
 @contextmanager
-def _own(folder: Path) -> Iterator[None]:
-    """The folder to ourselves; one that was made for nothing goes again."""
+def _locked(folder: Path) -> Iterator[None]:
+    """Lock the folder; one that was created in vain is removed again."""
     fresh = not folder.exists()
     if not fresh and not folder.is_dir():
-        raise ValueError(f"{folder} is a file; name a folder for the filtered features")
+        raise ValueError(f"{folder} is a file; name a folder for the propagated features")
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with filelock.FileLock(folder / LOCK, timeout=0):
@@ -119,7 +120,7 @@ def _own(folder: Path) -> Iterator[None]:
             folder.rmdir()
 
 
-def _begin(folder: Path, wanted: Identity, width: int) -> Store:
+def _begin(folder: Path, wanted: StoreIdentity, width: int) -> FeatureStore:
     if not (folder / MANIFEST).exists():
         return create_store(folder, wanted, width)
     store = open_store(folder)
@@ -130,10 +131,10 @@ def _begin(folder: Path, wanted: Identity, width: int) -> Store:
     return store
 
 
-def _recur(graph: LargeGraph, store: Store, columns: tuple[int, int]) -> Iterator[Store]:
-    """Finish the parts of some columns, one after the other, from wherever they are."""
+def _recur(graph: LargeGraph, store: FeatureStore, columns: tuple[int, int]) -> Iterator[FeatureStore]:
+    """Finish the parts of some columns, one after the other, from the first that is missing."""
     finished = sum(part.columns == columns for part in store.parts)
-    degree, place = store.identity.degree, slice(*columns)
+    degree, chosen = store.identity.degree, slice(*columns)
     if finished > degree:
         return
     shape = (graph.nodes, columns[1] - columns[0])
@@ -141,15 +142,15 @@ def _recur(graph: LargeGraph, store: Store, columns: tuple[int, int]) -> Iterato
     before, now, scaled = (torch.empty(shape) for _ in range(3))
     if finished == 0:
         for rows in row_chunks(graph.nodes, 4 * shape[1]):
-            now.numpy()[rows] = graph.dense(rows, place)
+            now.numpy()[rows] = graph.dense(rows, chosen)
         store = write_part(store, columns, 0, now.numpy())
         yield store
         finished = 1
     else:
-        _load(store, finished - 1, place, now)
+        _load(store, finished - 1, chosen, now)
         if finished > 1:
-            _load(store, finished - 2, place, before)
-    scale = scales(graph.adjacency, self_loops=store.identity.self_loops)
+            _load(store, finished - 2, chosen, before)
+    scale = _scales(graph.adjacency, self_loops=store.identity.self_loops)
     for k in range(finished, degree + 1):
         torch.mul(now, scale[:, None], out=scaled)
         for rows, product in _products(graph.adjacency, scaled, self_loops=store.identity.self_loops):
@@ -163,13 +164,13 @@ def _recur(graph: LargeGraph, store: Store, columns: tuple[int, int]) -> Iterato
         yield store
 
 
-def _load(store: Store, k: int, columns: slice, block: Tensor) -> None:
-    stored = store.block(k)
-    for rows in row_chunks(len(stored), 4 * stored.shape[1]):
-        block.numpy()[rows] = read_rows(stored, rows)[:, columns]
+def _load(store: FeatureStore, k: int, columns: slice, out: Tensor) -> None:
+    term = store.term(k)
+    for rows in row_chunks(len(term), 4 * term.shape[1]):
+        out.numpy()[rows] = read_rows(term, rows)[:, columns]
 
 
-def scales(adjacency: Adjacency, *, self_loops: bool) -> Tensor:
+def _scales(adjacency: Adjacency, *, self_loops: bool) -> Tensor:
     r"""The diagonal :math:`S = D^{-1/2}` of :math:`\hat A = S A S`, float32, ``(n,)``; 0 for a node without edges."""
     scale = torch.empty(adjacency.nodes)
     for rows in adjacency.blocks(ENTRIES):
@@ -177,8 +178,8 @@ def scales(adjacency: Adjacency, *, self_loops: bool) -> Tensor:
         degree = np.diff(pointers).astype(np.float64)
         if adjacency.weights is not None:
             weights = read_rows(adjacency.weights, slice(pointers[0], pointers[-1])).astype(np.float64)
-            places = np.repeat(np.arange(len(degree)), np.diff(pointers))
-            degree = np.bincount(places, weights=weights, minlength=len(degree)).astype(np.float64)
+            owners = np.repeat(np.arange(len(degree)), np.diff(pointers))
+            degree = np.bincount(owners, weights=weights, minlength=len(degree)).astype(np.float64)
         degree += self_loops
         with np.errstate(divide="ignore"):
             scale[rows] = torch.from_numpy(np.where(degree > 0, degree**-0.5, 0.0)).float()
@@ -188,7 +189,7 @@ def scales(adjacency: Adjacency, *, self_loops: bool) -> Tensor:
 def _products(adjacency: Adjacency, x: Tensor, *, self_loops: bool) -> Iterator[tuple[slice, Tensor]]:
     """The rows of A x, or (A + I) x, some at a time: slices of rows and ``(r, c)``.
 
-    Because the scale went into x, an unweighted matrix needs no values: one array of ones serves all rows.
+    Because x is already scaled, an unweighted matrix needs no values: one array of ones serves all rows.
     """
     ones = torch.ones(0)
     for rows in adjacency.blocks(ENTRIES):
@@ -197,7 +198,7 @@ def _products(adjacency: Adjacency, x: Tensor, *, self_loops: bool) -> Iterator[
         count = inside.stop - inside.start
         if count >= 2**31:
             raise ValueError(f"node {rows.start} has {count} neighbours; at most 2^31 - 1 are supported")
-        columns = torch.zeros(count + kernels.AHEAD, dtype=torch.int32)  # the kernel looks ahead of its entries
+        columns = torch.zeros(count + kernels.AHEAD, dtype=torch.int32)  # the kernel reads ahead of its entries
         columns.numpy()[:count] = read_rows(adjacency.columns, inside)
         if adjacency.weights is not None:
             values = torch.from_numpy(read_rows(adjacency.weights, inside))

@@ -11,6 +11,7 @@ from newtonnet.graphs import from_scipy
 from newtonnet.nn import (
     ZOO,
     ChebNetOptions,
+    DegreeOptions,
     GCNOptions,
     GloGNNOptions,
     LinkxOptions,
@@ -21,7 +22,6 @@ from newtonnet.nn import (
     TunedGCNOptions,
     build,
 )
-from newtonnet.nn.polynomial_models import DegreeOptions
 from newtonnet.training import Config, fit
 
 SMALL = {

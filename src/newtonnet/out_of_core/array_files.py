@@ -1,4 +1,4 @@
-"""Files of a known size, for which the room is taken first: a full disk is one clear line and leaves nothing behind."""
+"""Arrays in files: room is reserved first, so that a full disk gives one clear error and leaves nothing behind."""
 
 import errno
 import hashlib
@@ -18,13 +18,13 @@ CHUNK = 1 << 22
 """Bytes that are read, written or hashed at once."""
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What the system says where a disk, a share of it or a file has no room left."""
+"""System errors that mean: no room left on the disk, in the quota or in the file."""
 
 
 def reserve(sizes: Mapping[Path, int]) -> None:
-    """Make new files of these sizes in bytes; where one has no room, none of them stays.
+    """Create files of these sizes in bytes, or none of them if the disk has no room for all.
 
-    A file that is only promised its length would let a later write through a memory map end the process.
+    The room is allocated for real: in a sparse file, a later write through a memory map could kill the process.
     """
     made: list[Path] = []
     try:
@@ -32,7 +32,10 @@ def reserve(sizes: Mapping[Path, int]) -> None:
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
             made.append(path)
             try:
-                _take_room(handle, size)
+                if size and hasattr(os, "posix_fallocate"):
+                    os.posix_fallocate(handle, 0, size)
+                else:
+                    os.ftruncate(handle, size)
             finally:
                 os.close(handle)
     except OSError as error:
@@ -41,17 +44,8 @@ def reserve(sizes: Mapping[Path, int]) -> None:
         raise full_disk(error, path.parent, sum(sizes.values())) from error
 
 
-def _take_room(handle: int, size: int) -> None:
-    if size == 0:
-        return
-    if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(handle, 0, size)
-    else:
-        os.ftruncate(handle, size)
-
-
 def full_disk(error: OSError, folder: Path, size: int | None = None) -> OSError:
-    """The error itself, or one clear line where it says that a disk is full."""
+    """The same error, or a clear one if it means that the disk is full."""
     if error.errno not in FULL:
         return error
     needed = "more room" if size is None else f"{size / 1e6:,.1f} MB"
@@ -64,11 +58,11 @@ def full_disk(error: OSError, folder: Path, size: int | None = None) -> OSError:
 
 @contextmanager
 def new_folder(folder: Path) -> Iterator[Path]:
-    """A folder beside ``folder`` to build in; it becomes ``folder`` at the end, or goes where an error ends it."""
+    """Yield a hidden folder to build in; it is renamed to ``folder`` at the end and removed after an error."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ValueError(f"{folder} is there already; remove it or name another folder")
+        raise ValueError(f"{folder} already exists; remove it or name another folder")
     building = folder.with_name(f".{folder.name}.building")
-    shutil.rmtree(building, ignore_errors=True)  # of a process that was killed
+    shutil.rmtree(building, ignore_errors=True)  # left by a killed process
     try:
         building.mkdir(parents=True)
         yield building
@@ -80,7 +74,7 @@ def new_folder(folder: Path) -> Iterator[Path]:
 
 
 def read_array(path: Path, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
-    """A file as an array that is read where it is looked at; refused where its size is another."""
+    """Map a file as a read-only array; a file of another size is an error."""
     expected = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
     try:
         found = path.stat().st_size
@@ -93,23 +87,23 @@ def read_array(path: Path, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
     return np.memmap(path, dtype=dtype, mode="r", shape=shape)
 
 
-def take_rows(array: NDArray[Any], places: NDArray[np.int64], out: NDArray[Any], *, window: int) -> None:
-    """Copy the rows at ascending places; of a file so many bytes are mapped at a time, and none stays mapped.
+def take_rows(array: NDArray[Any], indices: NDArray[np.int64], out: NDArray[Any], *, window: int) -> None:
+    """Copy the rows at ascending indices; at most ``window`` bytes of a file are mapped at a time, none afterwards.
 
-    The system counts every page near one that was looked at as this process's memory until it is unmapped.
+    The system counts every page near an accessed one as memory of this process until it is unmapped.
     """
     if not isinstance(array, np.memmap):
-        np.take(array, places, axis=0, out=out, mode="clip")  # the default mode copies twice
+        np.take(array, indices, axis=0, out=out, mode="clip")  # the default mode copies twice
         return
     width = array.itemsize * int(np.prod(array.shape[1:], dtype=np.int64))
     step = max(1, window // width)
     starts = np.arange(0, len(array), step)
-    cuts = np.append(np.searchsorted(places, starts), len(places))
+    cuts = np.append(np.searchsorted(indices, starts), len(indices))
     for i in np.flatnonzero(np.diff(cuts)):
         start, chosen = int(starts[i]), slice(cuts[i], cuts[i + 1])
         shape = (min(step, len(array) - start), *array.shape[1:])
         rows = np.memmap(str(array.filename), dtype=array.dtype, mode="r", offset=start * width, shape=shape)
-        np.take(rows, places[chosen] - start, axis=0, out=out[chosen], mode="clip")
+        np.take(rows, indices[chosen] - start, axis=0, out=out[chosen], mode="clip")
 
 
 def hash_arrays(*arrays: NDArray[Any]) -> str:
@@ -123,7 +117,7 @@ def hash_arrays(*arrays: NDArray[Any]) -> str:
 
 
 def row_chunks(rows: int, width: int) -> Iterator[slice]:
-    """Slices of so many rows of ``width`` bytes that hold about :data:`CHUNK` bytes each.
+    """Slices of rows of ``width`` bytes that hold about :data:`CHUNK` bytes each.
 
     >>> [part.stop for part in row_chunks(5, CHUNK // 2)]
     [2, 4, 5]

@@ -1,0 +1,243 @@
+"""Training on a graph in memory: one batch per epoch, which is the graph; its loss, scores and homophily."""
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from newtonnet import kernels
+from newtonnet.datasets import Split
+from newtonnet.graphs import Graph
+from newtonnet.nn import Inputs, Population, is_native
+
+from .config import Config
+from .loop import Batch, Evaluation, FinalEvaluation
+from .shape import adjusted_pivot, predicted_homophily
+
+PARTS = ("train", "validation", "test")
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Labels and, for every member, which nodes train, validate and test.
+
+    Attributes:
+        labels: classes with 0 where unknown, ``(n,)``.
+        masks: membership, bool, ``(3, n, P)``.
+        classes: number of classes.
+    """
+
+    labels: Tensor
+    masks: Tensor
+    classes: int
+
+    @cached_property
+    def sizes(self) -> Tensor:
+        """Nodes in each part of each member's split, ``(3, P)``."""
+        return self.masks.sum(dim=1)
+
+    @cached_property
+    def bits(self) -> Tensor:
+        """One bit for each part that a node belongs to, uint8, ``(n, P)``."""
+        weights = torch.tensor([1, 2, 4], dtype=torch.uint8, device=self.masks.device)
+        return (self.masks * weights[:, None, None]).sum(dim=0, dtype=torch.uint8)
+
+    @cached_property
+    def training(self) -> "TrainingRows":
+        """The nodes that train, as one list over all members."""
+        nodes, members = self.masks[0].nonzero(as_tuple=True)
+        rows = nodes * self.masks.shape[2] + members
+        places = torch.arange(self.classes, device=rows.device)[:, None] + self.classes * rows
+        return TrainingRows(places.flatten(), self.labels[nodes], members, self.sizes[0])
+
+    def take(self, members: Tensor) -> "Targets":
+        """The targets of some of the members."""
+        return Targets(self.labels, self.masks[:, :, members], self.classes)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """The pairs of a node and a member that it trains, m in all.
+
+    Attributes:
+        places: places of their C logits among all n P C, first those of class 0, ``(C m,)``.
+        labels: the nodes' classes, ``(m,)``.
+        members: the members, ``(m,)``.
+        sizes: how many nodes train each member, ``(P,)``.
+    """
+
+    places: Tensor
+    labels: Tensor
+    members: Tensor
+    sizes: Tensor
+
+
+def make_targets(graph: Graph, splits: Sequence[Split], device: torch.device | str = "cpu") -> Targets:
+    """Labels and splits as tensors."""
+    masks = np.zeros((3, graph.nodes, len(splits)), dtype=np.bool_)
+    for p, split in enumerate(splits):
+        for i, part in enumerate(PARTS):
+            masks[i, getattr(split, part), p] = True
+    labels = torch.from_numpy(np.maximum(graph.labels, 0))
+    return Targets(labels.to(device), torch.from_numpy(masks).to(device), graph.classes)
+
+
+def cross_entropy(logits: Tensor, targets: Targets) -> Tensor:
+    """Mean cross entropy of each member over its training nodes, from logits ``(n, P, C)`` to ``(P,)``."""
+    rows = targets.training
+    # Classes come first: a handful of them is too few to work along.
+    chosen = logits.reshape(-1).index_select(0, rows.places).view(targets.classes, -1)
+    each = nn.functional.nll_loss(chosen.log_softmax(dim=0).T, rows.labels, reduction="none")
+    if logits.shape[1] == 1:  # the same with fewer steps, which small graphs notice
+        return each.mean(dim=0, keepdim=True)
+    return each.new_zeros(logits.shape[1]).index_add(0, rows.members, each) / rows.sizes
+
+
+def evaluate(metric: str, logits: Tensor, targets: Targets) -> Evaluation:
+    """Predictions and scores of logits ``(n, P, C)`` by ``accuracy`` or ``roc_auc``."""
+    values = logits.detach()
+    small = values.shape[2] < 2**15
+    if small and is_native(values):
+        classes, correct, finite = _count_correct(values.contiguous(), targets.labels, targets.bits)
+    else:
+        predicted = values.argmax(dim=2)
+        correct = (targets.masks & (predicted == targets.labels[:, None])).sum(dim=1)
+        finite = torch.isfinite(values).all(dim=2).all(dim=0)
+        filled = torch.where(targets.masks[0], targets.labels[:, None], predicted)
+        classes = filled.to(torch.int16 if small else torch.int64)
+    accuracies = correct.double() / targets.sizes
+    scores = accuracies if metric == "accuracy" else _roc_auc(values, targets)
+    return Evaluation(scores, finite, classes, accuracies, logits if logits.requires_grad else None)
+
+
+def _count_correct(logits: Tensor, labels: Tensor, parts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Classes ``(n, P)``, right ones in each part ``(3, P)``, and whether all logits are finite ``(P,)``."""
+    return kernels.judge(logits, labels, parts)
+
+
+def _roc_auc(logits: Tensor, targets: Targets) -> Tensor:
+    if logits.shape[2] != 2:
+        raise ValueError(f"roc_auc is for two classes, got {logits.shape[2]}; use accuracy")
+    margin = logits[..., 1] - logits[..., 0]
+    positive = targets.labels == 1
+    result = torch.empty(3, logits.shape[1], dtype=torch.float64)
+    for i in range(3):
+        for p in range(logits.shape[1]):
+            mask = targets.masks[i, :, p]
+            result[i, p] = roc_auc(margin[mask, p], positive[mask])
+    return result
+
+
+def roc_auc(margin: Tensor, positive: Tensor) -> float:
+    """Chance that a random positive outranks a random negative, ties counted half; NaN without one of either.
+
+    >>> roc_auc(torch.tensor([0.1, 0.4, 0.35, 0.8]), torch.tensor([False, False, True, True]))
+    0.75
+    """
+    above, below = margin[positive].contiguous(), margin[~positive].sort().values
+    if len(above) == 0 or len(below) == 0:
+        return float("nan")
+    wins = torch.searchsorted(below, above) + torch.searchsorted(below, above, right=True)
+    return float(wins.double().mean() / (2 * len(below)))
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What all runs of a model on a graph share.
+
+    Attributes:
+        inputs: the graph as the model reads it.
+        pairs: ends of every edge once, int32, ``(2, E)``.
+        degrees: edges at every node, ``(n,)``.
+    """
+
+    inputs: Inputs
+    pairs: Tensor
+    degrees: Tensor
+
+
+def prepare(model: Population, graph: Graph, device: torch.device | str = "cpu") -> Prepared:
+    """Make ready once what every run of the model on the graph needs."""
+    with warnings.catch_warnings():  # the graph's arrays are read-only, and nothing here writes to them
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        pairs = torch.from_numpy(graph.pairs).to(device)
+    degrees = torch.bincount(pairs.flatten(), minlength=graph.nodes)
+    return Prepared(model.prepare(graph, device), pairs, degrees)
+
+
+@dataclass(frozen=True, eq=False)
+class GraphSource:
+    """The source of batches of a graph in memory.
+
+    Attributes:
+        prepared: the graph.
+        targets: labels and splits of the members.
+        metric: ``accuracy`` or ``roc_auc``.
+    """
+
+    prepared: Prepared
+    targets: Targets
+    metric: str
+
+    @property
+    def classes(self) -> int:
+        """Number of classes."""
+        return self.targets.classes
+
+    @property
+    def has_edges(self) -> bool:
+        """Whether there is a homophily to learn."""
+        return self.prepared.pairs.shape[1] > 0
+
+    def batches(self, epoch: int) -> Iterable[Batch]:
+        """The whole graph, once."""
+        return (Batch(self.prepared.inputs, epoch),)
+
+    def loss(self, logits: Tensor, batch: Batch) -> Tensor:
+        """Mean cross entropy of each member over its training nodes."""
+        return cross_entropy(logits, self.targets)
+
+    def reduce(self, loss: Tensor, parameters: Sequence[nn.Parameter]) -> Tensor:
+        """The loss: there are no other workers."""
+        return loss
+
+    def evaluate(self, model: Population, epoch: int) -> Evaluation:
+        """Scores of all nodes; a model without dropout keeps its autograd graph for the next epoch."""
+        with torch.set_grad_enabled(model.deterministic):
+            logits = model(self.prepared.inputs)
+        return evaluate(self.metric, logits, self.targets)
+
+    def homophily(self, model: Population, evaluation: Evaluation, *, chance: bool) -> tuple[Tensor, Tensor | None]:
+        """Predicted homophily of each member, and the one that chance gives."""
+        if evaluation.classes is None:
+            raise ValueError("a graph in memory is evaluated with the class of every node, got none")
+        expected = adjusted_pivot(self.prepared.degrees, evaluation.classes, self.classes) if chance else None
+        return predicted_homophily(self.prepared.pairs, evaluation.classes), expected
+
+    @torch.no_grad()
+    def finish(self, model: Population) -> FinalEvaluation:
+        """Scores of all nodes."""
+        found = evaluate("accuracy", model(self.prepared.inputs), self.targets)
+        homophily = self.homophily(model, found, chance=False)[0].cpu().numpy()
+        scores = np.full(found.scores.shape, np.nan)  # those of the best epoch stand
+        return FinalEvaluation(scores, found.scores[2].cpu().numpy(), homophily)
+
+    def take(self, members: Tensor) -> Self:
+        """The source of some of the members."""
+        return type(self)(self.prepared, self.targets.take(members), self.metric)
+
+
+def graph_source(
+    prepared: Prepared,
+    graph: Graph,
+    splits: Sequence[Split],
+    configs: Sequence[Config],
+    device: torch.device | str = "cpu",
+) -> GraphSource:
+    """The source of batches of a graph, for members of these splits."""
+    return GraphSource(prepared, make_targets(graph, splits, device), configs[0].metric)
