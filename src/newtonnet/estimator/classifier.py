@@ -23,7 +23,7 @@ from .members import (
     TrainingOptions,
     fold_count,
     make_folds,
-    train_members_in_memory,
+    train_members,
     train_members_out_of_core,
 )
 from .portfolio import ProgressCallback, candidates, deadline_in, default_setting, tune
@@ -148,7 +148,7 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         folds = make_folds(whole, count, seed=seed, every_class=self.metric == "roc_auc")
         threads = None if self.threads is None else int(self.threads)
         options = TrainingOptions(seed, threads, self.max_memory, str(self.device))
-        train: Trainer = partial(train_members_in_memory, options=options)
+        train: Trainer = partial(train_members, options=options)
         if self.regime == OUT_OF_CORE:
             train = partial(train_members_out_of_core, options=options, store=self.store)
         with torch.inference_mode(False), torch.enable_grad():

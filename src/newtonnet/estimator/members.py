@@ -89,7 +89,7 @@ class Member:
 
 
 class Trainer(Protocol):
-    """Trains candidates on folds: :func:`train_members_in_memory` or :func:`train_members_out_of_core` with their options filled in."""
+    """Trains candidates on folds: :func:`train_members` or :func:`train_members_out_of_core`, with options bound."""
 
     def __call__(
         self,
@@ -176,7 +176,7 @@ def group_by_shape(candidates: Sequence[Candidate]) -> list[list[int]]:
     return list(groups.values())
 
 
-def train_members_in_memory(
+def train_members(
     graph: Graph,
     candidates: Sequence[Candidate],
     folds: Sequence[Split],
