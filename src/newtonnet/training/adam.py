@@ -1,8 +1,6 @@
 """Adam for a population: one step for all members, each with its own learning rates and weight decays."""
 
-import math
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Protocol
 
 import torch
@@ -50,7 +48,7 @@ class Adam:
         for name, parameter in self.parameters.items():
             gradient = gradients[name]
             if parameter.device.type == "cpu" and parameter.dtype in kernels.KINDS and kernels.available():
-                self._native_step(name, parameter, gradient.contiguous(), first_bias, second_bias)
+                self._native_step(name, parameter, gradient.contiguous())
                 continue
             if self.decoupled:
                 parameter.mul_(1 - self.rates[name] * self.decays[name])
@@ -62,32 +60,12 @@ class Adam:
             scale = (second / second_bias).sqrt_().add_(EPSILON)
             parameter.addcdiv_(first * self.rates[name], scale, value=-1 / first_bias)
 
-    def _native_step(
-        self, name: str, parameter: Tensor, gradient: Tensor, first_bias: float, second_bias: float
-    ) -> None:
-        before, members, after = self._sizes[name]
-        kernels.adam_kernel(parameter.dtype, decoupled=self.decoupled)(
-            parameter.data_ptr(),
-            gradient.data_ptr(),
-            self.first[name].data_ptr(),
-            self.second[name].data_ptr(),
-            self.rates[name].data_ptr(),
-            self.decays[name].data_ptr(),
-            before,
-            members,
-            after,
-            1 / first_bias,
-            1 / second_bias,
+    def _native_step(self, name: str, parameter: Tensor, gradient: Tensor) -> None:
+        moments, rates = (self.first[name], self.second[name]), (self.rates[name], self.decays[name])
+        axis = self.model.axes[name]
+        kernels.adam_step(
+            parameter, gradient, *moments, *rates, axis=axis, step=self.steps, decoupled=self.decoupled
         )
-
-    @cached_property
-    def _sizes(self) -> dict[str, tuple[int, int, int]]:
-        """How many numbers each parameter has before, along and after its population axis."""
-        shapes = {name: (tuple(parameter.shape), self.model.axes[name]) for name, parameter in self.parameters.items()}
-        return {
-            n: (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
-            for n, (shape, axis) in shapes.items()
-        }
 
     def take(self, model: Learner, members: Tensor) -> "Adam":
         """The optimiser of some of the members, whose population is ``model``."""

@@ -115,7 +115,7 @@ def judge(metric: str, logits: Tensor, targets: Targets) -> Judgement:
     """Predictions and scores of logits ``(n, P, C)`` by ``accuracy`` or ``roc_auc``."""
     small = logits.shape[2] < 2**15
     if small and logits.device.type == "cpu" and logits.dtype in kernels.KINDS and kernels.available():
-        classes, right, sound = kernels.judge(logits.contiguous(), targets.labels, targets.bits)
+        classes, right, sound = kernels.count_correct(logits.contiguous(), targets.labels, targets.bits)
     else:
         predicted = logits.argmax(dim=2)
         right = (targets.masks & (predicted == targets.labels[:, None])).sum(dim=1)
