@@ -258,9 +258,7 @@ def test_a_step_of_adam_equals_torch(shape, axis, dtype, decoupled, rng):
     for step in range(1, 5):
         gradient = normal(rng, *shape, dtype=dtype)
         by_member = [torch.tensor(part, dtype=dtype) for part in (rates, decays)]
-        kernels.adam_step(
-            parameter, gradient, first, second, *by_member, axis=axis, step=step, decoupled=decoupled
-        )
+        kernels.adam_step(parameter, gradient, first, second, *by_member, axis=axis, step=step, decoupled=decoupled)
         for p in range(members):
             theirs[p].grad = gradient.select(axis, p).clone()
             optimisers[p].step()

@@ -273,7 +273,10 @@ void series(const Operator& op, py::handle x_, py::handle other_, py::handle wei
     s.out = out.as<T>({n, columns});
     T* found = s.other ? inner.as<T>({terms, columns}) : nullptr;
     s.nodes = n, s.columns = columns, s.degree = terms - 1, s.at_once = std::min(columns, columns_at_once<T>(n));
-    if (columns == 0) return;
+    if (n == 0 || columns == 0) {
+      if (found) std::fill(found, found + terms * columns, T(0));
+      return;
+    }
     s.ahead = n * s.at_once * i64(sizeof(T)) > limits.core_cache;
     py::gil_scoped_release unlocked;
     Team team(at_most(threads, n));

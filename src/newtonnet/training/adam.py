@@ -63,9 +63,7 @@ class Adam:
     def _native_step(self, name: str, parameter: Tensor, gradient: Tensor) -> None:
         moments, rates = (self.first[name], self.second[name]), (self.rates[name], self.decays[name])
         axis = self.model.axes[name]
-        kernels.adam_step(
-            parameter, gradient, *moments, *rates, axis=axis, step=self.steps, decoupled=self.decoupled
-        )
+        kernels.adam_step(parameter, gradient, *moments, *rates, axis=axis, step=self.steps, decoupled=self.decoupled)
 
     def take(self, model: Learner, members: Tensor) -> "Adam":
         """The optimiser of some of the members, whose population is ``model``."""
