@@ -104,5 +104,5 @@ def test_a_kernel_that_is_not_there_is_refused(hubs, monkeypatch):
         replace(operator, kernel="magic").describe()
     monkeypatch.setattr(kernels, "available", lambda: False)
     assert "vendor" in replace(operator).describe()
-    with pytest.raises(ValueError, match="installed with a C\\+\\+ compiler"):
+    with pytest.raises(ValueError, match=r"installed with a C\+\+ compiler"):
         replace(operator, kernel="native").describe()

@@ -202,7 +202,11 @@ def test_a_map_to_few_columns_equals_einsum(inputs, dtype, rng, every_thread):
     hidden = normal(rng, 19, 3, inputs, dtype=dtype)
     for classes in range(1, 71):
         weight, bias = normal(rng, 3, inputs, classes, dtype=dtype), normal(rng, 3, classes, dtype=dtype)
-        assert kernels.can_combine(weight) == (classes <= 32)
+        if not kernels.can_combine(weight):  # it depends on the machine's registers
+            with pytest.raises(ValueError, match="few columns"):
+                kernels.combine(hidden, weight, bias)
+            assert classes > 8
+            continue
         with use_threads(1 + classes % 3):
             close(kernels.combine(hidden, weight, bias), np.einsum("nph,phc->npc", hidden, weight) + bias.numpy())
 

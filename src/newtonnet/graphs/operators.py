@@ -67,7 +67,9 @@ class Operator:
             raise ValueError(f"the kernel must be native, vendor or None, got {self.kernel!r}")
         possible = self.matrix.device.type == "cpu" and self.matrix.dtype in kernels.KINDS
         if self.kernel == "native" and not (possible and kernels.available()):
-            raise ValueError("the native kernel runs on the CPU, in float32 or float64, where newtonnet was installed with a C++ compiler")
+            raise ValueError(
+                "the native kernel needs float32 or float64 on the CPU, and newtonnet installed with a C++ compiler"
+            )
         return possible and kernels.available() and self.kernel != "vendor"
 
     def describe(self) -> str:

@@ -20,6 +20,10 @@ PER_WORD = 4
 """Numbers of 16 bits that a word decides on."""
 
 
+FLAT = 64
+"""Numbers in a row of a block that has no shape of its own."""
+
+
 @dataclass(frozen=True)
 class Mask:
     """Dropout of a block ``(n, P, d)``.
@@ -42,15 +46,22 @@ def words(width: int) -> int:
 
 def drop(x: Tensor, mask: Mask, *, first: int = 0) -> Tensor:
     """Dropout of a contiguous block ``(n, P, d)``, each member by its own key; its top row is at place ``first``."""
-    out = torch.empty_like(x)
-    native().drop(x, out, mask, first, threads_for(x.numel()))
-    return out
+    return _drop(x, torch.empty_like(x), mask, first * words(x.shape[2]))
 
 
 def drop_flat(x: Tensor, mask: Mask) -> Tensor:
     """Dropout of a contiguous block of any shape by the mask's only key, as one long row."""
     out = torch.empty_like(x)
-    native().drop_flat(x, out, mask, threads_for(x.numel()))
+    source, target = x.view(-1), out.view(-1)
+    whole = len(source) // FLAT * FLAT
+    _drop(source[:whole].view(-1, 1, FLAT), target[:whole].view(-1, 1, FLAT), mask, 0)
+    if whole < len(source):  # the stream goes on where the rows end
+        _drop(source[whole:].view(1, 1, -1), target[whole:].view(1, 1, -1), mask, words(whole))
+    return out
+
+
+def _drop(x: Tensor, out: Tensor, mask: Mask, word: int) -> Tensor:
+    native().drop(x, out, mask, word, threads_for(x.numel()))
     return out
 
 

@@ -42,19 +42,15 @@ template <class T, class V> INLINE V kept(V v, const u16* bits, u16 threshold, T
   }
 }
 
-template <class T> void drop(const Drop<T>& d, i64 lo, i64 hi) {
+// Rows lo to hi of a block (n, members, d), of which the first starts at `word` of every key's stream.
+template <class T> void drop(const T* x, T* out, i64 members, i64 d, i64 word, const Mask& mask, i64 lo, i64 hi) {
   alignas(64) u16 bits[HASHED];
-  const T scale = T(d.mask.scale);
-  for (i64 i = lo; i < hi; ++i)
-    for (i64 p = 0; p < d.members; ++p) {
-      const i64 at = (i * d.members + p) * d.d;
-      for (i64 j = 0; j < d.d; j += HASHED) {
-        hash(bits, d.mask.keys[p], u64(d.word + i * words(d.d) + j / PER_WORD));
-        for (i64 q = j; q < least(j + HASHED, d.d); q += LANES<T>) {
-          const auto x = load_part<T, LANES<T>>(d.x + at + q, d.d - q);
-          store_part<T, LANES<T>>(d.out + at + q, kept(x, bits + (q - j), d.mask.threshold, scale), d.d - q);
-        }
-      }
+  for (i64 row = lo * members; row < hi * members; ++row)
+    for (i64 j = 0; j < d; j += LANES<T>) {
+      const i64 at = row * d + j, in = j % HASHED;
+      if (in == 0) hash(bits, mask.keys[row % members], u64(word + row / members * words(d) + j / PER_WORD));
+      const auto v = kept(load_part<T, LANES<T>>(x + at, d - j), bits + in, mask.threshold, T(mask.scale));
+      store_part<T, LANES<T>>(out + at, v, d - j);
     }
 }
 
@@ -102,13 +98,13 @@ void product_tile(const Product<T>& given, i64 member, i64 first, i64 used, i64 
   const T* x = s.x + column;
   T last_row[R::width];  // registers reach behind a row, which must not happen behind the last
   if constexpr (!Whole)
-    if (s.m) store_row(last_row, load_row<R>(x + (s.m - 1) * wide, used));
+    if (s.m) store_row(last_row, load_row<R>(x + (s.m - 1) * wide, used), R::width);
   const R bias = s.bias ? load_row<R>(s.bias + column, used) : R{};
   const T scale = T(s.mask.scale);
   alignas(64) u16 bits[R::width + HASHED];
   for (i64 i = lo; i < hi; ++i) {
     R sum = row_sum<R, true, Ahead>(s.matrix, s.matrix.rows[i], s.matrix.rows[i + 1], [&](i32 c) {
-      const T* from = x + i64(std::uint32_t(c)) * wide;
+      const T* from = x + i64(u32(c)) * wide;
       if constexpr (Whole) return from;
       else return c == s.m - 1 ? const_cast<const T*>(last_row) : from;
     });
@@ -123,24 +119,17 @@ void product_tile(const Product<T>& given, i64 member, i64 first, i64 used, i64 
   }
 }
 
-template <class T> constexpr i64 WIDEST = 4 * LANES<T>;
-
-template <class T> void multiply(const Product<T>& s, i64 lo, i64 hi) {
-  const bool joined = !s.bias && !s.mask.keys;  // members need not be told apart
-  Product<T> flat = s;
-  if (joined) flat.members = 1, flat.d = s.members * s.d;
-  for (i64 p = 0; p < flat.members; ++p)
-    for (i64 j = 0; j < flat.d; j += WIDEST<T>) {
-      const i64 used = least(WIDEST<T>, flat.d - j);
+template <class T> void multiply(const Product<T>& given, i64 lo, i64 hi) {
+  Product<T> s = given;
+  if (!s.bias && !s.mask.keys) s.d *= s.members, s.members = 1;  // members need not be told apart
+  for (i64 p = 0; p < s.members; ++p)
+    for (i64 j = 0; j < s.d; j += WIDEST<T>) {
+      const i64 used = least(WIDEST<T>, s.d - j);
       with_row<T>(used, [&](auto row) {
         using R = decltype(row);
-        if (used == R::width) {
-          if (s.ahead) product_tile<R, true, true>(flat, p, j, used, lo, hi);
-          else product_tile<R, false, true>(flat, p, j, used, lo, hi);
-        } else if constexpr (R::width % LANES<T> == 0 || R::width % LANES<T> > 2) {
-          if (s.ahead) product_tile<R, true, false>(flat, p, j, used, lo, hi);
-          else product_tile<R, false, false>(flat, p, j, used, lo, hi);
-        }
+        const auto whole = s.ahead ? product_tile<R, true, true, T> : product_tile<R, false, true, T>;
+        const auto part = s.ahead ? product_tile<R, true, false, T> : product_tile<R, false, false, T>;
+        (used == R::width ? whole : part)(s, p, j, used, lo, hi);
       });
     }
 }
@@ -204,13 +193,9 @@ constexpr int SPINS = 4000;  // looks at the other threads' progress before the 
 template <class T> INLINE void meet(const Series<T>& s, i64& target) {
   if (s.threads == 1) return;
   target += s.threads;
-  __atomic_fetch_add(&s.arrived, 1, __ATOMIC_ACQ_REL);
-  for (int n = 0; __atomic_load_n(&s.arrived, __ATOMIC_ACQUIRE) < target; ++n) {
+  __atomic_fetch_add(s.arrived, 1, __ATOMIC_ACQ_REL);
+  for (int n = 0; __atomic_load_n(s.arrived, __ATOMIC_ACQUIRE) < target; ++n)
     if (n > SPINS) sched_yield();
-#ifdef NEWTONNET_X86
-    else __builtin_ia32_pause();
-#endif
-  }
 }
 
 // Rows in the plan's order, scaled and padded to whole registers; the first term of the sum and of the inner products.
@@ -244,7 +229,7 @@ void term(const Series<T>& given, i64 k, const T* now, T* out, i64 first, i64 us
   R products{};
   for (i64 i = lo; i < hi; ++i) {
     R sum = row_sum<R, Weighted, Ahead>(s.matrix, s.matrix.rows[i], s.matrix.rows[i + 1],
-                                        [&](i32 c) { return now + i64(std::uint32_t(c)) * W; });
+                                        [&](i32 c) { return now + i64(u32(c)) * W; });
     const T scale = alpha * s.factor[i];
     each([&](int o, auto& v, auto& c, auto& p) {
       using V = std::remove_reference_t<decltype(v)>;
@@ -260,7 +245,7 @@ void term(const Series<T>& given, i64 k, const T* now, T* out, i64 first, i64 us
 template <class R, class T> void leave(const Series<T>& given, i64 first, i64 used, i64 lo, i64 hi) {
   const Series<T> s = given;
   for (i64 i = lo; i < hi; ++i) {
-    R sum = load_row<R>(s.total + i * R::width);
+    R sum = load_row<R>(s.total + i * R::width, R::width);
     const T unscale = s.unscale[i];
     each([&](int, auto& v) { v *= unscale; }, sum);
     store_row(s.out + i64(s.order[i]) * s.columns + first, sum, used);
@@ -276,19 +261,11 @@ template <class T> void series(const Series<T>& s, i64 lo, i64 hi, int thread) {
     with_row<T>(used, [&](auto row) {
       using R = decltype(row);
       enter<R>(s, first, used, inner, lo, hi);
-      T *now = s.a, *out = s.b;
       for (i64 k = 1; k <= s.degree; ++k) {
         meet(s, target);
-        T* found = inner + k * s.columns;
-        if (s.matrix.values) {
-          if (s.ahead) term<R, true, true>(s, k, now, out, first, used, found, lo, hi);
-          else term<R, true, false>(s, k, now, out, first, used, found, lo, hi);
-        } else {
-          if (s.ahead) term<R, false, true>(s, k, now, out, first, used, found, lo, hi);
-          else term<R, false, false>(s, k, now, out, first, used, found, lo, hi);
-        }
-        T* swapped = now;
-        now = out, out = swapped;
+        const auto next = s.matrix.values ? (s.ahead ? term<R, true, true, T> : term<R, true, false, T>)
+                                          : (s.ahead ? term<R, false, true, T> : term<R, false, false, T>);
+        next(s, k, k % 2 ? s.a : s.b, k % 2 ? s.b : s.a, first, used, inner + k * s.columns, lo, hi);
       }
       leave<R>(s, first, used, lo, hi);
     });
@@ -297,86 +274,73 @@ template <class T> void series(const Series<T>& s, i64 lo, i64 hi, int thread) {
 
 // ---- linear maps to a few columns, and their gradients
 
-template <class R, class T> void combine_tile(const Combine<T>& given, i64 p, i64 first, i64 used, i64 lo, i64 hi) {
-  const Combine<T> s = given;
-  const T* weight = s.weight + p * s.d * s.classes + first;
-  const R bias = load_row<R>(s.bias + p * s.classes + first, used);
-  // Registers reach behind a row, which must not happen behind the last: the last one to four rows are copied.
-  const i64 near = (s.d - 1) / 4 * 4;
-  T last[4 * R::width];
-  for (i64 j = near; j < s.d; ++j) store_row(last + (j - near) * R::width, load_row<R>(weight + j * s.classes, used));
-  for (i64 i = lo; i < hi; ++i) {
-    const T* h = s.hidden + (i * s.members + p) * s.d;
-    R sums[4] = {bias, {}, {}, {}};
-    const auto four = [&](i64 j, const T* rows, i64 stride) __attribute__((always_inline)) {
-      for (int k = 0; k < 4; ++k)
-        each([&](int o, auto& v) { v += load<std::remove_reference_t<decltype(v)>>(rows + k * stride + o) * h[j + k]; },
-             sums[k]);
-    };
-    for (i64 j = 0; j < near; j += 4) four(j, weight + j * s.classes, s.classes);
-    if (near + 4 == s.d) four(near, last, R::width);
-    else
-      for (i64 j = near; j < s.d; ++j)
-        each([&](int o, auto& v) {
-          v += load<std::remove_reference_t<decltype(v)>>(last + (j - near) * R::width + o) * h[j];
-        }, sums[0]);
-    add(sums[0], sums[1]), add(sums[2], sums[3]), add(sums[0], sums[2]);
-    store_row(s.out + (i * s.members + p) * s.classes + first, sums[0], used);
-  }
-}
-
-template <class T> void combine(const Combine<T>& s, i64 lo, i64 hi) {
-  for (i64 start = lo; start < hi; start += s.strip)
-    for (i64 p = 0; p < s.members; ++p)
-      for (i64 j = 0; j < s.classes; j += WIDEST<T>) {
-        const i64 used = least(WIDEST<T>, s.classes - j);
-        with_row<T>(used, [&](auto row) {
-          combine_tile<decltype(row)>(s, p, j, used, start, least(start + s.strip, hi));
-        });
+template <class T> void combine(const Layer<T>& given, i64 lo, i64 hi) {
+  const Layer<T> s = given;
+  with_row<T>(s.classes, [&](auto row) {
+    using R = decltype(row);
+    for (i64 start = lo; start < hi; start += s.strip)
+      for (i64 p = 0; p < s.members; ++p) {
+        const T* weight = s.weight + p * s.d * R::width;
+        const R bias = load_row<R>(s.bias + p * s.classes, s.classes);
+        for (i64 i = start; i < least(start + s.strip, hi); ++i) {
+          const T* h = s.hidden + (i * s.members + p) * s.d;
+          R sums[4] = {bias, {}, {}, {}};
+          const auto input = [&](R& sum, i64 j) __attribute__((always_inline)) {
+            const T *from = weight + j * R::width, x = h[j];
+            each([&](int o, auto& v) { v += load<std::remove_reference_t<decltype(v)>>(from + o) * x; }, sum);
+          };
+          i64 j = 0;
+          for (; j + 4 <= s.d; j += 4)
+            input(sums[0], j), input(sums[1], j + 1), input(sums[2], j + 2), input(sums[3], j + 3);
+          for (; j < s.d; ++j) input(sums[0], j);
+          add(sums[0], sums[1]), add(sums[2], sums[3]), add(sums[0], sums[2]);
+          store_row(s.out + (i * s.members + p) * s.classes, sums[0], s.classes);
+        }
       }
+  });
 }
 
 template <class R, bool Whole, class T>
-void back_tile(const Back<T>& given, i64 p, i64 first, i64 used, i64 lo, i64 hi, T* weight_gradient, T* bias_gradient) {
-  const Back<T> s = given;
+void back_tile(const Layer<T>& given, i64 p, i64 first, i64 used, i64 lo, i64 hi, T* of_weight, T* of_bias) {
+  const Layer<T> s = given;
   const i64 shift = p * s.classes * s.d + first, left = Whole ? R::width : used;
   R bias{};
   for (i64 i = lo; i < hi; ++i) {
-    const i64 at = (i * s.members + p) * s.d + first;
-    const T* g = s.gradient + (i * s.members + p) * s.classes;
+    const i64 row = i * s.members + p, at = row * s.d + first;
     R hidden = load_row<R>(s.hidden + at, left), z{};
     for (i64 c = 0; c < s.classes; ++c) {
-      const T gc = g[c], *weight = s.weight + shift + c * s.d;
-      T* into = weight_gradient + shift + c * s.d;
+      const T g = s.gradient[row * s.classes + c], *weight = s.weight + shift + c * s.d;
+      T* into = of_weight + shift + c * s.d;
       each([&](int o, auto& v, auto& h) {
         constexpr int L = int(sizeof(v) / sizeof(T));
-        v += load_part<T, L>(weight + o, left - o) * gc;
-        store_part<T, L>(into + o, load_part<T, L>(into + o, left - o) + h * gc, left - o);
+        v += load_part<T, L>(weight + o, left - o) * g;
+        store_part<T, L>(into + o, load_part<T, L>(into + o, left - o) + h * g, left - o);
       }, z, hidden);
     }
     each([&](int, auto& v, auto& h, auto& b) { v = h > 0 ? v * s.scale : decltype(v + h){}, b += v; }, z, hidden, bias);
-    store_row(s.z + at, z, left);
+    store_row(s.out + at, z, left);
   }
-  store_row(bias_gradient + p * s.d + first, bias, left);
+  store_row(of_bias + p * s.d + first, bias, left);
 }
 
-template <class T> void back(const Back<T>& s, i64 lo, i64 hi, T* weight_gradient, T* bias_gradient) {
+template <class T> void back(const Layer<T>& s, i64 lo, i64 hi, T* of_weight, T* of_bias) {
   for (i64 p = 0; p < s.members; ++p)
     for (i64 j = 0; j < s.d; j += WIDEST<T>) {
       const i64 used = least(WIDEST<T>, s.d - j);
       with_row<T>(used, [&](auto row) {
         using R = decltype(row);
-        if (used == R::width) back_tile<R, true>(s, p, j, used, lo, hi, weight_gradient, bias_gradient);
-        else back_tile<R, false>(s, p, j, used, lo, hi, weight_gradient, bias_gradient);
+        (used == R::width ? back_tile<R, true, T> : back_tile<R, false, T>)(s, p, j, used, lo, hi, of_weight, of_bias);
       });
     }
 }
 
 // ---- the optimiser and the scores: simple loops, which the compiler makes vectors of
 
+INLINE float root(float x) { return __builtin_sqrtf(x); }
+INLINE double root(double x) { return __builtin_sqrt(x); }
+
 template <class T> void adam(const Adam<T>& s) {
-  const T to_first = T(1 - s.betas[0]), keep_second = T(s.betas[1]), to_second = T(1 - s.betas[1]);
-  const T epsilon = T(s.epsilon);
+  const T to_first = T(1 - s.beta1), keep_second = T(s.beta2), to_second = T(1 - s.beta2), epsilon = T(s.epsilon);
   const T by_first = T(1 / s.first_bias), by_second = T(1 / s.second_bias);
   for (i64 k = 0; k < s.outer * s.members; ++k) {
     const T rate = s.rates[k % s.members], decay = s.decays[k % s.members], speed = rate * by_first;
@@ -386,10 +350,9 @@ template <class T> void adam(const Adam<T>& s) {
     const T* __restrict gradient = s.gradient + k * s.inner;
     for (i64 j = 0; j < s.inner; ++j) {
       const T x = value[j], g = gradient[j] + added * x;
-      const T m = first[j] + (g - first[j]) * to_first, v = second[j] * keep_second + g * g * to_second;
-      const T root = sizeof(T) == 4 ? T(__builtin_sqrtf(float(v * by_second))) : T(__builtin_sqrt(v * by_second));
-      first[j] = m, second[j] = v;
-      value[j] = x - x * shrunk - m * speed / (root + epsilon);
+      first[j] += (g - first[j]) * to_first;
+      second[j] = second[j] * keep_second + g * g * to_second;
+      value[j] = x - x * shrunk - first[j] * speed / (root(second[j] * by_second) + epsilon);
     }
   }
 }
@@ -411,48 +374,41 @@ template <class T> bool correct(const Correct<T>& s) {
       const unsigned in = s.parts[i * s.members + p];
       s.classes[i * s.members + p] = i16(in & 1 ? label : best);
       for (int part = 0; part < 3; ++part) s.counts[part * s.members + p] += best == label ? in >> part & 1 : 0;
-      if (!(null == 0)) s.finite[p] = 0;
+      if (!(null == 0)) s.finite[p] = false;
     }
   }
   return true;
 }
 
-// Adds the pairs lo to hi whose two nodes have equal classes; false where a node is not among the nodes.
-bool agree(const Agree& s, i64 lo, i64 hi, i64* counts) {
-  constexpr i64 PAIRS = 4096;  // checked while they are in the cache, and few enough for counts of 16 bits
+// Adds the pairs whose two nodes have equal classes; false where a node is not among the nodes.
+bool agree(const i32* one, const i32* two, const i16* classes, i64 nodes, i64 members, i64 pairs, i64* counts) {
+  constexpr i64 BLOCK = 4096;  // checked while they are in the cache, and few enough for counts of 16 bits
   using V = Vector<i16, LANES<i16>>;
-  for (i64 start = lo; start < hi; start += PAIRS) {
-    const i64 end = least(start + PAIRS, hi);
+  for (i64 start = 0; start < pairs; start += BLOCK) {
+    const i64 end = least(start + BLOCK, pairs);
     int outside = 0;
-    for (i64 e = start; e < end; ++e)
-      outside |= (u64(std::uint32_t(s.one[e])) >= u64(s.nodes)) | (u64(std::uint32_t(s.two[e])) >= u64(s.nodes));
+    for (i64 e = start; e < end; ++e) outside |= i64(u32(one[e])) >= nodes || i64(u32(two[e])) >= nodes;
     if (outside) return false;
     i64 p = 0;
-    for (; p + LANES<i16> <= s.members; p += LANES<i16>) {
+    for (; p + LANES<i16> <= members; p += LANES<i16>) {
       V sum{};
       for (i64 e = start; e < end; ++e)
-        sum -= load<V>(s.classes + s.one[e] * s.members + p) == load<V>(s.classes + s.two[e] * s.members + p);
+        sum -= load<V>(classes + one[e] * members + p) == load<V>(classes + two[e] * members + p);
       for (int k = 0; k < LANES<i16>; ++k) counts[p + k] += sum[k];
     }
-    for (; p < s.members; ++p) {
-      i64 sum = 0;
-      for (i64 e = start; e < end; ++e)
-        sum += s.classes[s.one[e] * s.members + p] == s.classes[s.two[e] * s.members + p];
-      counts[p] += sum;
-    }
+    for (; p < members; ++p)
+      for (i64 e = start; e < end; ++e) counts[p] += classes[one[e] * members + p] == classes[two[e] * members + p];
   }
   return true;
 }
 
-template <class T> constexpr Kernels<T> table = {
-    series<T>, multiply<T>, thin<T>, side_by_side<T>, drop<T>,   combine<T>,
-    back<T>,   adam<T>,     correct<T>, agree,        WIDEST<T>, padded<T>,
-};
+template <class T> constexpr Kernels<T> table = {series<T>, multiply<T>, thin<T>, drop<T>, combine<T>, back<T>, adam<T>,
+                                                 correct<T>, agree, side_by_side<T>, padded<T>, WIDEST<T>};
 
 }  // namespace
 
-const Kernels<float> floats = table<float>;
-const Kernels<double> doubles = table<double>;
+extern const Kernels<float> floats = table<float>;
+extern const Kernels<double> doubles = table<double>;
 
 }  // namespace INSTRUCTIONS
 }  // namespace newtonnet

@@ -14,9 +14,6 @@ from .threads import threads_for
 AHEAD = 32
 """Entries between the one that is summed and the one whose row is prefetched."""
 
-FEW_COLUMNS = 32
-"""Columns up to which :func:`combine` is faster than torch's product."""
-
 
 @dataclass(frozen=True, eq=False)
 class Pattern:
@@ -36,7 +33,7 @@ class Pattern:
     @cached_property
     def native(self) -> Any:
         """The checked pattern as the kernels read it."""
-        return native().Pattern(self.rows, self.columns)
+        return native().Csr(self.rows, self.columns)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Pattern, (self.rows, self.columns)
@@ -81,7 +78,7 @@ def multiply(
 
 def make_operator(rows: Tensor, columns: Tensor, order: Tensor, values: Tensor | None, scale: Tensor) -> Any:
     """A square matrix for :func:`series`; the arrays are those of :class:`newtonnet.graphs.plan.Plan`, checked."""
-    return native().Operator(rows, columns, order, values, scale)
+    return native().Csr(rows, columns, order, values, scale)
 
 
 def series(
@@ -125,8 +122,8 @@ def back(gradient: Tensor, weight: Tensor, hidden: Tensor, scale: float) -> tupl
 
 
 def can_combine(weight: Tensor) -> bool:
-    """Whether :func:`combine` takes a map ``(P, d, C)`` of this shape, and is faster than torch."""
-    return weight.shape[1] > 0 and weight.shape[2] <= FEW_COLUMNS
+    """Whether :func:`combine` takes a map ``(P, d, C)`` of this shape: as many columns as four registers hold."""
+    return 0 < weight.shape[2] <= int(native().widest(weight.dtype == torch.float32))
 
 
 def combine(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
