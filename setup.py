@@ -1,6 +1,7 @@
 """The build of the kernels: one C++ source compiled for each instruction set. Everything else is in pyproject.toml."""
 
 import platform
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from pybind11.setup_helpers import Pybind11Extension
@@ -21,14 +22,19 @@ class BuildKernels(build_ext):
 
     def build_extension(self, ext: Pybind11Extension) -> None:
         """Compile and link one extension."""
-        for name, flags in INSTRUCTIONS.items():
-            ext.extra_objects += self.compiler.compile(
+
+        def compiled(name: str) -> list[str]:
+            return self.compiler.compile(
                 [str(FOLDER / "kernels.cpp")],
                 output_dir=str(Path(self.build_temp) / name),
                 macros=[("INSTRUCTIONS", name), *ext.define_macros],
-                extra_postargs=[*FLAGS, *flags],
+                extra_postargs=[*FLAGS, *INSTRUCTIONS[name]],
                 depends=ext.depends,
             )
+
+        with ThreadPoolExecutor() as pool:
+            for objects in pool.map(compiled, INSTRUCTIONS):
+                ext.extra_objects += objects
         super().build_extension(ext)
 
 

@@ -127,9 +127,10 @@ template <class T> void multiply(const Product<T>& given, i64 lo, i64 hi) {
       const i64 used = least(WIDEST<T>, s.d - j);
       with_row<T>(used, [&](auto row) {
         using R = decltype(row);
-        const auto whole = s.ahead ? product_tile<R, true, true, T> : product_tile<R, false, true, T>;
-        const auto part = s.ahead ? product_tile<R, true, false, T> : product_tile<R, false, false, T>;
-        (used == R::width ? whole : part)(s, p, j, used, lo, hi);
+        auto tile = s.ahead ? product_tile<R, true, true, T> : product_tile<R, false, true, T>;
+        if constexpr (R::may_be_part)
+          if (used < R::width) tile = s.ahead ? product_tile<R, true, false, T> : product_tile<R, false, false, T>;
+        tile(s, p, j, used, lo, hi);
       });
     }
 }
@@ -263,8 +264,9 @@ template <class T> void series(const Series<T>& s, i64 lo, i64 hi, int thread) {
       enter<R>(s, first, used, inner, lo, hi);
       for (i64 k = 1; k <= s.degree; ++k) {
         meet(s, target);
-        const auto next = s.matrix.values ? (s.ahead ? term<R, true, true, T> : term<R, true, false, T>)
-                                          : (s.ahead ? term<R, false, true, T> : term<R, false, false, T>);
+        const auto next = s.matrix.values ? term<R, true, true, T>
+                          : s.ahead       ? term<R, false, true, T>
+                                          : term<R, false, false, T>;
         next(s, k, k % 2 ? s.a : s.b, k % 2 ? s.b : s.a, first, used, inner + k * s.columns, lo, hi);
       }
       leave<R>(s, first, used, lo, hi);
@@ -329,7 +331,10 @@ template <class T> void back(const Layer<T>& s, i64 lo, i64 hi, T* of_weight, T*
       const i64 used = least(WIDEST<T>, s.d - j);
       with_row<T>(used, [&](auto row) {
         using R = decltype(row);
-        (used == R::width ? back_tile<R, true, T> : back_tile<R, false, T>)(s, p, j, used, lo, hi, of_weight, of_bias);
+        auto tile = back_tile<R, true, T>;
+        if constexpr (R::may_be_part)
+          if (used < R::width) tile = back_tile<R, false, T>;
+        tile(s, p, j, used, lo, hi, of_weight, of_bias);
       });
     }
 }

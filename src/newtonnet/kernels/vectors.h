@@ -68,11 +68,13 @@ template <class T, int L> INLINE void store_part(T* to, Vector<T, L> v, std::int
 // A row of a block: F full registers, then one of L lanes.
 template <class T, int F, int L> struct Row {
   static constexpr int registers = F + 1, lanes = LANES<T>, width = F * LANES<T> + L;
+  static constexpr bool may_be_part = L > 2;  // a row that uses one number or two of its last register fills it
   Vector<T, lanes> part;
   Row<T, F - 1, L> rest;
 };
 template <class T, int L> struct Row<T, 0, L> {
   static constexpr int registers = 1, lanes = L, width = L;
+  static constexpr bool may_be_part = L > 2;
   Vector<T, L> part;
 };
 
