@@ -13,11 +13,11 @@ endif
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-$(VENV)/installed: pyproject.toml constraints.txt
+$(VENV)/installed: pyproject.toml setup.py constraints.txt $(wildcard src/newtonnet/kernels/*.cpp src/newtonnet/kernels/*.h)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,fast,cluster]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,cluster]'
 	touch $@
 
 demo: $(VENV)/installed ## train on the embedded graphs and write out/demo/report.html
@@ -40,4 +40,4 @@ format: $(VENV)/installed ## rewrite the code in the house's format
 	$(BIN)/ruff check --fix .
 
 clean: ## remove the environment and everything that was made
-	rm -rf $(VENV) out build dist .mypy_cache .pytest_cache .ruff_cache src/*.egg-info
+	rm -rf $(VENV) out build dist .mypy_cache .pytest_cache .ruff_cache src/*.egg-info src/newtonnet/kernels/*.so

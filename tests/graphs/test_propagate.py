@@ -1,7 +1,6 @@
 """The kernel against U g(Lambda) U^T x, against published outputs, and its gradients against finite differences."""
 
 import math
-import weakref
 
 import numpy as np
 import pytest
@@ -10,8 +9,7 @@ from scipy.interpolate import BarycentricInterpolator
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from newtonnet import kernels
-from newtonnet.graphs import normalised_operator, plan, propagate
+from newtonnet.graphs import normalised_operator, propagate
 from newtonnet.polynomials import bernstein, chebyshev_points, equispaced, jacobi, monomial, newton_filter, to_chebyshev
 
 DEGREES = [1, 2, 5, 8, 11, 14, 20, 30]
@@ -215,27 +213,6 @@ def test_backward_of_an_undirected_filter_is_the_filter_itself(random_graph, rng
     upstream = tensor(rng.normal(size=(40, 1, 2)))
     propagate(operator, x, c).backward(upstream)
     torch.testing.assert_close(x.grad, propagate(operator, upstream, c))
-
-
-@pytest.mark.skipif(not kernels.available(), reason="needs llvmlite")
-@pytest.mark.parametrize("backward", [False, True])
-def test_the_workspace_is_there_while_kernels_use_it(random_graph, rng, monkeypatch, backward):
-    made, alive = [], []
-
-    def too_large_to_keep(count, dtype):
-        fresh = torch.empty(count, dtype=dtype)
-        made.append(weakref.ref(fresh))
-        return fresh
-
-    monkeypatch.setattr(plan, "scratch", too_large_to_keep)
-    monkeypatch.setattr(plan, "in_step", lambda jobs: alive.append(made[-1]() is not None))
-    x, c = tensor(rng.normal(size=(40, 1, 8))), tensor(rng.normal(size=(6, 1)))
-    operator = normalised_operator(random_graph, dtype=torch.float64)
-    result = propagate(operator, x.requires_grad_(backward), c.requires_grad_(backward))
-    if backward:
-        result.sum().backward()
-    assert len(alive) >= 1 + backward
-    assert all(alive)
 
 
 class LiveBlocks(TorchDispatchMode):

@@ -1,6 +1,4 @@
-"""Every native kernel against numpy, scipy or autograd, at widths that fill registers and widths that do not."""
-
-import time
+"""Every kernel against numpy, scipy or autograd, at widths that fill registers and widths that do not."""
 
 import numpy as np
 import pytest
@@ -9,19 +7,41 @@ import torch
 
 from newtonnet import kernels
 from newtonnet.graphs import csr_tensor
-from newtonnet.kernels import Mask, compiler, counting, products, threads, use_threads
+from newtonnet.kernels import Mask, use_threads
+from newtonnet.kernels.native import native
 from newtonnet.nn import noise
 
-pytestmark = pytest.mark.skipif(not kernels.available(), reason="needs llvmlite")
-
+BUILT = native().instruction_sets() if kernels.available() else []
 WIDTHS = [1, 2, 3, 5, 7, 8, 13, 16, 17, 31, 33, 64, 65, 100]
 TYPES = [torch.float32, torch.float64]
 TOLERANCE = {torch.float32: 2e-5, torch.float64: 1e-12}
 
 
+@pytest.fixture(params=BUILT or [pytest.param("", marks=pytest.mark.skip(reason="the kernels were not built"))])
+def instructions(request):
+    """Every instruction set that this machine has."""
+    native().use_instructions(request.param)
+    yield request.param
+    native().use_instructions(BUILT[-1])
+
+
+pytestmark = pytest.mark.usefixtures("instructions")
+
+
+@pytest.fixture
+def every_thread(monkeypatch):
+    """Threads are used however little work there is."""
+    monkeypatch.setattr("newtonnet.kernels.threads.WORTH_A_THREAD", 0)
+    monkeypatch.setattr("newtonnet.kernels.elementwise.WORTH_COUNTING", 0)
+
+
 def close(ours, theirs):
     theirs = torch.as_tensor(np.asarray(theirs), dtype=ours.dtype)
     torch.testing.assert_close(ours, theirs, rtol=TOLERANCE[ours.dtype], atol=TOLERANCE[ours.dtype])
+
+
+def normal(rng, *shape, dtype=torch.float64):
+    return torch.tensor(rng.standard_normal(shape), dtype=dtype)
 
 
 def sparse(rng, n, m, density, dtype):
@@ -35,19 +55,93 @@ def sparse(rng, n, m, density, dtype):
     return matrix, kernels.make_pattern(tensor), tensor.values()
 
 
+def make_operator(matrix, order, *, scale=None, dtype=torch.float64):
+    """A kernel's operator for a scipy matrix whose nodes are taken in another order; with a scale S it is S A S."""
+    turned = sp.csr_array(matrix[order][:, order])
+    columns = np.concatenate([turned.indices, np.zeros(kernels.AHEAD)]).astype(np.int32)
+    values = torch.tensor(turned.data, dtype=dtype) if scale is None else None
+    own = np.ones(len(order)) if scale is None else scale[order]
+    rows = torch.tensor(turned.indptr, dtype=torch.int32)
+    places = torch.tensor(order, dtype=torch.int32)
+    return kernels.make_operator(rows, torch.from_numpy(columns), places, values, torch.tensor(own, dtype=dtype))
+
+
+def series_of(matrix, x, coefficients, against):
+    """The same sum and inner products by dense matrices."""
+    terms = [x, -matrix @ x]
+    while len(terms) < len(coefficients):
+        terms.append(-2 * matrix @ terms[-1] - terms[-2])
+    terms = terms[: len(coefficients)]
+    total = sum(c * term for c, term in zip(coefficients, terms, strict=True))
+    return total, np.stack([(against * term).sum(axis=0) for term in terms])
+
+
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("width", WIDTHS)
-def test_product_equals_scipy(width, dtype, rng):
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_series_equals_the_dense_recurrence_at_every_width(weighted, dtype, rng, every_thread):
+    n = 41
+    graph = (rng.random((n, n)) < 0.15) * 1.0
+    graph[[3, 11, n - 1]] = 0  # rows without entries
+    graph[:, 5] = 0
+    scale = None if weighted else rng.uniform(0.1, 0.5, n)
+    dense = graph * rng.uniform(-0.4, 0.4, (n, n)) if weighted else scale[:, None] * graph * scale
+    stored = dense if weighted else graph
+    operator = make_operator(sp.csr_array(stored), rng.permutation(n), scale=scale, dtype=dtype)
+    for width in range(1, 71):
+        x, other = normal(rng, n, width, dtype=dtype), normal(rng, n, width, dtype=dtype)
+        c = normal(rng, 1 + width % 5, width, dtype=dtype)
+        total, inner = series_of(dense, *(part.double().numpy() for part in (x, c, other)))
+        for threads in (1, 2, 3):
+            with use_threads(threads):
+                found, products = kernels.series(operator, 100, x, c, other)
+                alone, nothing = kernels.series(operator, 100, x, c, None)
+            close(found / 10, total / 10)
+            close(products / 100, inner / 100)
+            assert nothing is None
+            assert torch.equal(alone, found)
+
+
+@pytest.mark.parametrize("nodes", [0, 1, 2])
+@pytest.mark.parametrize("columns", [0, 1, 9])
+def test_a_series_without_nodes_columns_or_entries_is_its_first_terms(nodes, columns, rng, every_thread):
+    operator = make_operator(sp.csr_array((nodes, nodes)), np.arange(nodes))
+    x = normal(rng, nodes, columns)
+    c = normal(rng, 3, columns)
+    with use_threads(2):
+        found, inner = kernels.series(operator, 0, x, c, x)
+    close(found, (c[0] - c[2]) * x)  # T_1 = 0 and T_2 = -T_0
+    close(inner, torch.stack([(x * x).sum(0), 0 * x.sum(0), -(x * x).sum(0)]))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_a_product_equals_scipy_at_every_width(dtype, rng, every_thread):
     matrix, pattern, values = sparse(rng, 37, 23, 0.3, dtype)
-    x = torch.tensor(rng.standard_normal((23, 2, width)), dtype=dtype)
-    product = matrix @ x.flatten(1).double().numpy()
-    close(kernels.multiply(pattern, values, x), product.reshape(37, 2, width))
-    bias = torch.tensor(rng.standard_normal((2, width)), dtype=dtype)
-    activated = np.maximum(product.reshape(37, 2, width) + bias.double().numpy(), 0)
-    close(kernels.multiply(pattern, values, x, bias=bias), activated)
     mask = Mask((3, 2**64 - 5), 20000, 1.5)
-    ours = kernels.multiply(pattern, values, x, bias=bias, mask=mask)
-    close(ours, noise._masked(torch.tensor(activated, dtype=dtype), mask))
+    for width in range(1, 71):
+        x, bias = normal(rng, 23, 2, width, dtype=dtype), normal(rng, 2, width, dtype=dtype)
+        product = (matrix @ x.flatten(1).double().numpy()).reshape(37, 2, width)
+        activated = np.maximum(product + bias.double().numpy(), 0)
+        for threads in (1, 2, 3):
+            with use_threads(threads):
+                close(kernels.multiply(pattern, values, x), product)
+                close(kernels.multiply(pattern, values, x, bias=bias), activated)
+                ours = kernels.multiply(pattern, values, x, bias=bias, mask=mask)
+            close(ours, noise._masked(torch.tensor(activated, dtype=dtype), mask))
+
+
+@pytest.mark.parametrize(("n", "m"), [(0, 3), (3, 0), (1, 1), (5, 2)])
+def test_a_product_without_entries_is_zero(n, m):
+    pattern = kernels.make_pattern(torch.zeros(n, m).to_sparse_csr().to(torch.float32))
+    pattern = kernels.Pattern(torch.zeros(n + 1, dtype=torch.int32), pattern.columns.int())
+    assert torch.equal(kernels.multiply(pattern, torch.empty(0), torch.ones(m, 2, 3)), torch.zeros(n, 2, 3))
+
+
+def test_relu_keeps_a_nan_and_turns_minus_infinity_into_zero():
+    pattern = kernels.Pattern(torch.tensor([0, 1, 2], dtype=torch.int32), torch.tensor([0, 1] + 32 * [0]).int())
+    x = torch.tensor([float("nan"), float("-inf")]).reshape(2, 1, 1)
+    found = kernels.multiply(pattern, torch.ones(2), x, bias=torch.zeros(1, 1)).flatten()
+    assert torch.isnan(found[0])
+    assert found[1] == 0
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -59,188 +153,140 @@ def test_a_product_without_its_zeros_has_the_same_bits(width, dtype, rate, turne
     values = values * torch.from_numpy(rng.random(len(values)) >= rate)
     order = torch.from_numpy(rng.permutation(len(values))) if turned else None
     stored = values if order is None else torch.empty_like(values).index_copy_(0, order, values)
-    x = torch.tensor(rng.standard_normal((40, 8, width)), dtype=dtype)
-    bias = torch.tensor(rng.standard_normal((8, width)), dtype=dtype)
+    x, bias = normal(rng, 40, 8, width, dtype=dtype), normal(rng, 8, width, dtype=dtype)
     for options in ({}, {"bias": bias}, {"bias": bias, "mask": Mask(tuple(range(8)), 20000, 1.5)}):
         plain = kernels.multiply(pattern, values, x, **options)
         assert torch.equal(kernels.multiply(pattern, stored, x, order=order, gaps=True, **options), plain)
         assert torch.equal(kernels.multiply(pattern, stored, x, order=order, **options), plain)
 
 
-@pytest.mark.parametrize("lanes", [2, 3, 4])
-def test_thinning_leaves_out_all_zeros_that_fill_no_gap(lanes, rng):
-    rows = [[0, 5, 0, 6, 0, 7, 8], [], [0, 0, 0, 0, 0], [1, 2, 3, 4], [0]]
-    dense = [(i, j, v) for i, row in enumerate(rows) for j, v in enumerate(row)]
-    pointers = torch.tensor(np.cumsum([0, *map(len, rows)]), dtype=torch.int32)
-    columns = torch.tensor([j for _, j, _ in dense] + [0] * kernels.AHEAD, dtype=torch.int32)
-    values = torch.tensor([float(v) for *_, v in dense])
-    thin, kept = products.thinned(kernels.Pattern(pointers, columns), values, lanes=lanes)
-    assert thin.columns[thin.entries :].tolist() == [0] * kernels.AHEAD
-    for i, row in enumerate(rows):
-        whole = len(row) // lanes * lanes
-        sums = [[v for v in row[k:whole:lanes] if v] for k in range(lanes)]
-        lo, hi = thin.rows[i : i + 2].tolist()
-        assert hi - lo == lanes * max(map(len, sums)) + len(row) - whole
-        found = {(int(c), float(v)) for c, v in zip(thin.columns[lo:hi], kept[lo:hi], strict=True) if v}
-        assert found == {(j, float(v)) for j, v in enumerate(row) if v}
-
-
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("first", [0, 9])
 def test_dropout_is_the_same_with_and_without_the_kernel(width, dtype, first, rng):
-    x = torch.tensor(rng.standard_normal((11, 3, width)), dtype=dtype)
+    x = normal(rng, 11, 3, width, dtype=dtype)
     mask = Mask((0, 2**63 + 7, 41), 30000, 65536 / 35536)
     ours = kernels.drop(x, mask, first=first)
-    torch.testing.assert_close(ours, noise._masked(x, mask, first=first))
+    assert torch.equal(ours, noise._masked(x, mask, first=first))
     assert 0.3 < float((ours == 0).double().mean()) < 0.65 or width < 4
 
 
-@pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("width", [1, 2, 3, 5, 6, 7, 13])
-@pytest.mark.parametrize("register", [16, 32])
-def test_dropout_is_the_same_on_machines_with_narrower_registers(width, dtype, register, rng, monkeypatch):
-    monkeypatch.setattr(compiler, "_register_bytes", lambda: register)
-    compiler.drop_kernel.cache_clear()
-    x = torch.tensor(rng.standard_normal((50, 2, width)), dtype=dtype)
-    mask = Mask((0, 41), 30000, 2.0)
-    try:
-        torch.testing.assert_close(kernels.drop(x, mask), noise._masked(x, mask))
-    finally:
-        compiler.drop_kernel.cache_clear()
-
-
-@pytest.mark.parametrize("count", [1, 63, 64, 65, 1000])
-def test_flat_dropout_is_the_same_with_and_without_the_kernel(count, rng):
-    x = torch.tensor(rng.standard_normal(count))
+@pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 1000])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_flat_dropout_is_the_same_with_and_without_the_kernel(count, threads, rng, every_thread):
+    x = normal(rng, count)
     mask = Mask((12345,), 30000, 2.0)
-    torch.testing.assert_close(kernels.drop_flat(x, mask), noise._masked(x.view(1, 1, -1), mask).view(-1))
+    with use_threads(threads):
+        assert torch.equal(kernels.drop_flat(x, mask), noise._masked(x.view(1, 1, -1), mask).view(-1))
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize(("hidden", "classes"), [(64, 7), (16, 1), (5, 3), (100, 20)])
-def test_the_way_back_equals_autograd(hidden, classes, dtype, rng):
-    z = torch.tensor(rng.standard_normal((29, 3, hidden)), dtype=dtype, requires_grad=True)
-    weight = torch.tensor(rng.standard_normal((3, hidden, classes)), dtype=dtype, requires_grad=True)
-    gradient = torch.tensor(rng.standard_normal((29, 3, classes)), dtype=dtype)
+@pytest.mark.parametrize(("hidden", "classes"), [(64, 7), (16, 1), (5, 3), (100, 20), (33, 40)])
+def test_the_gradients_of_a_layer_equal_autograd(hidden, classes, dtype, rng, every_thread):
+    z = normal(rng, 29, 3, hidden, dtype=dtype).requires_grad_()
+    weight = normal(rng, 3, hidden, classes, dtype=dtype).requires_grad_()
+    gradient = normal(rng, 29, 3, classes, dtype=dtype)
     layer = 2 * torch.relu(z)
     result = torch.einsum("nph,phc->npc", layer, weight)
-    slope, weight_slope = torch.autograd.grad(result, (z, weight), gradient)
-    ours = kernels.back(gradient, weight.detach(), layer.detach(), 2.0)
-    for mine, theirs in zip(ours, (slope, weight_slope, slope.sum(dim=0)), strict=True):
-        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-4)
+    of_z, of_weight = torch.autograd.grad(result, (z, weight), gradient)
+    for threads in (1, 2, 3):
+        with use_threads(threads):
+            ours = kernels.back(gradient, weight.detach(), layer.detach(), 2.0)
+        for mine, theirs in zip(ours, (of_z, of_weight, of_z.sum(dim=0)), strict=True):
+            torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("classes", [1, 2, 7, 16, 20])
-def test_a_map_to_few_columns_equals_einsum(classes, dtype, rng):
-    hidden = torch.tensor(rng.standard_normal((19, 3, 24)), dtype=dtype)
-    weight = torch.tensor(rng.standard_normal((3, 24, classes)), dtype=dtype)
-    bias = torch.tensor(rng.standard_normal((3, classes)), dtype=dtype)
-    assert not kernels.can_combine(weight[:, :23])
-    assert kernels.can_combine(weight) == (classes <= compiler.widest(dtype))  # it depends on the machine's registers
-    if kernels.can_combine(weight):
-        close(kernels.combine(hidden, weight, bias), np.einsum("nph,phc->npc", hidden, weight) + bias.numpy())
+@pytest.mark.parametrize("inputs", [1, 4, 23, 24, 26])
+def test_a_map_to_few_columns_equals_einsum(inputs, dtype, rng, every_thread):
+    hidden = normal(rng, 19, 3, inputs, dtype=dtype)
+    for classes in range(1, 71):
+        weight, bias = normal(rng, 3, inputs, classes, dtype=dtype), normal(rng, 3, classes, dtype=dtype)
+        if not kernels.can_combine(weight):  # it depends on the machine's registers
+            with pytest.raises(ValueError, match="few columns"):
+                kernels.combine(hidden, weight, bias)
+            assert classes > 8
+            continue
+        with use_threads(1 + classes % 3):
+            close(kernels.combine(hidden, weight, bias), np.einsum("nph,phc->npc", hidden, weight) + bias.numpy())
 
 
 @pytest.mark.parametrize("rows", [1, 4, 19, 30])
 @pytest.mark.parametrize("count", [1, 2])
-def test_a_map_in_strips_has_the_same_bits(rows, count, rng, monkeypatch):
-    hidden = torch.tensor(rng.standard_normal((19, 3, 24)))
-    weight, bias = torch.tensor(rng.standard_normal((3, 24, 5))), torch.tensor(rng.standard_normal((3, 5)))
+def test_a_map_in_strips_has_the_same_bits(rows, count, rng, monkeypatch, every_thread):
+    hidden, weight, bias = normal(rng, 19, 3, 24), normal(rng, 3, 24, 5), normal(rng, 3, 5)
     whole = kernels.combine(hidden, weight, bias)
-    for name, value in (("LAST_CACHE", 0), ("STRIP", rows * 3 * 24 * 8), ("WORTH_A_THREAD", 0)):
-        monkeypatch.setattr(products, name, value)
+    monkeypatch.setattr(native().limits, "last_cache", 0)
+    monkeypatch.setattr(native().limits, "strip", rows * 3 * 24 * 8)
     with use_threads(count):
         assert torch.equal(kernels.combine(hidden, weight, bias), whole)
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-def test_judgement_equals_numpy(dtype, rng):
+def test_counts_of_correct_predictions_equal_numpy(dtype, rng):
     logits = torch.tensor(rng.integers(0, 3, (50, 4, 5)), dtype=dtype)  # with ties
     labels, parts = torch.tensor(rng.integers(0, 5, 50)), torch.tensor(rng.integers(0, 8, (50, 4)), dtype=torch.uint8)
     logits[3, 1, 2], logits[7, 2, 0] = float("inf"), float("nan")
-    classes, counts, sound = kernels.judge(logits, labels, parts)
+    classes, counts, finite = kernels.count_correct(logits, labels, parts)
     expected = logits[:, [0, 3]].argmax(dim=2)
     trains = parts[:, [0, 3]] % 2 == 1
     assert torch.equal(classes[:, [0, 3]].long(), torch.where(trains, labels[:, None], expected))
-    assert sound.tolist() == [True, False, False, True]
+    assert finite.tolist() == [True, False, False, True]
     for part in range(3):
         inside = (parts[:, [0, 3]] >> part) % 2 == 1
         assert counts[part, [0, 3]].tolist() == (inside & (expected == labels[:, None])).sum(dim=0).tolist()
 
 
-@pytest.mark.parametrize("count", [1, 3, 4, 301])
-@pytest.mark.parametrize("members", [1, 3])
-def test_agreeing_pairs_are_counted(count, members, rng):
+@pytest.mark.parametrize("count", [0, 1, 3, 4, 301, 9001])
+@pytest.mark.parametrize("members", [1, 3, 8, 35, 64])
+def test_every_agreeing_pair_is_counted_once(count, members, rng, every_thread):
     pairs = torch.tensor(rng.integers(0, 20, (2, count)), dtype=torch.int32)
     classes = torch.tensor(rng.integers(0, 3, (20, members)), dtype=torch.int16)
     expected = (classes[pairs[0].long()] == classes[pairs[1].long()]).sum(dim=0)
-    assert torch.equal(kernels.agreeing(pairs, classes), expected)
+    for threads in (1, 2, 3):
+        with use_threads(threads):
+            assert torch.equal(kernels.agreeing(pairs, classes), expected)
 
 
-@pytest.mark.parametrize("threads", [2, 3])
-@pytest.mark.parametrize("members", [1, 4])
-def test_threads_together_count_every_agreeing_pair_once(threads, members, rng, monkeypatch):
-    monkeypatch.setattr(counting, "WORTH_COUNTING", 0)
-    pairs = torch.from_numpy(rng.integers(0, 40, (2, 1001)).astype(np.int32))
-    classes = torch.from_numpy(rng.integers(0, 3, (40, members)).astype(np.int16))
-    expected = (classes[pairs[0].long()] == classes[pairs[1].long()]).sum(dim=0)
-    with use_threads(threads):
-        assert torch.equal(kernels.agreeing(pairs, classes), expected)
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize(("shape", "axis"), [((5, 3, 7), 1), ((3, 40), 0), ((9, 3), 1), ((3,), 0), ((2, 0, 3), 2)])
+@pytest.mark.parametrize("decoupled", [False, True])
+def test_a_step_of_adam_equals_torch(shape, axis, dtype, decoupled, rng):
+    members = shape[axis]
+    rates, decays = rng.uniform(0.001, 0.1, members), rng.uniform(0, 0.5, members)
+    start = normal(rng, *shape, dtype=dtype)
+    parameter, first, second = start.clone(), torch.zeros_like(start), torch.zeros_like(start)
+    kind = torch.optim.AdamW if decoupled else torch.optim.Adam
+    theirs = [start.select(axis, p).clone().requires_grad_() for p in range(members)]
+    optimisers = [kind([theirs[p]], lr=rates[p], weight_decay=decays[p]) for p in range(members)]
+    for step in range(1, 5):
+        gradient = normal(rng, *shape, dtype=dtype)
+        by_member = [torch.tensor(part, dtype=dtype) for part in (rates, decays)]
+        kernels.adam_step(parameter, gradient, first, second, *by_member, axis=axis, step=step, decoupled=decoupled)
+        for p in range(members):
+            theirs[p].grad = gradient.select(axis, p).clone()
+            optimisers[p].step()
+    close(parameter, torch.stack([part.detach() for part in theirs], dim=axis))
 
 
-def test_threads_change_nothing_but_rounding(rng, monkeypatch):
-    for module in ("products", "dropping"):
-        monkeypatch.setattr(f"newtonnet.kernels.{module}.WORTH_A_THREAD", 0)
+def test_threads_change_no_bit_of_a_product(rng, every_thread):
     _, pattern, values = sparse(rng, 300, 40, 0.2, torch.float64)
-    x = torch.tensor(rng.standard_normal((40, 2, 9)))
-    mask = Mask((1, 2), 30000, 2.0)
-    with use_threads(3):
-        three = kernels.multiply(pattern, values, x), kernels.drop(x, mask)
-    with use_threads(1):
-        one = kernels.multiply(pattern, values, x), kernels.drop(x, mask)
-    for mine, theirs in zip(three, one, strict=True):
+    x, mask = normal(rng, 40, 2, 9), Mask((1, 2), 30000, 2.0)
+    results = []
+    for threads in (3, 1):
+        with use_threads(threads):
+            results.append((kernels.multiply(pattern, values, x), kernels.drop(x, mask)))
+    for mine, theirs in zip(*results, strict=True):
         assert torch.equal(mine, theirs)
 
 
-def test_an_error_in_another_thread_is_raised_here():
-    def fail():
-        raise ValueError("there")
-
-    with pytest.raises(ValueError, match="there"):
-        kernels.in_step([lambda: None, fail])
-
-
-def test_an_error_here_waits_for_the_other_threads():
-    finished = []
-
-    def stop():
-        raise KeyboardInterrupt
-
-    def work():
-        time.sleep(0.1)
-        finished.append(True)
-
-    with pytest.raises(KeyboardInterrupt):
-        kernels.in_step([stop, work, work])
-    assert len(finished) == 2
-
-
-def test_scratch_is_kept_while_it_is_large_enough_and_not_too_large(monkeypatch):
-    first = kernels.scratch(100, torch.float32)
-    assert (first.shape, first.dtype) == ((100,), torch.float32)
-    assert kernels.scratch(50, torch.float64).data_ptr() == first.data_ptr()
-    monkeypatch.setattr(threads, "KEPT_BYTES", 800)
-    large = kernels.scratch(101, torch.float64)
-    assert large.shape == (101,)
-    assert large.data_ptr() != first.data_ptr() == kernels.scratch(1, torch.float32).data_ptr()
-
-
-def test_threads_are_given_back():
-    before = torch.get_num_threads(), kernels.thread_count()
-    with use_threads(5, torch_count=1):
-        assert (torch.get_num_threads(), kernels.thread_count()) == (1, 5)
-    assert (torch.get_num_threads(), kernels.thread_count()) == before
-    with pytest.raises(ValueError, match="at least 1"), use_threads(0):
-        pass
+def test_unused_numbers_behind_a_row_are_neither_read_nor_written(rng):
+    # Every block ends where its memory ends, and the result lies between guards.
+    for width in (1, 3, 5, 7, 9, 13, 21):
+        _, pattern, values = sparse(rng, 6, 4, 0.9, torch.float32)
+        whole = torch.full((4 * width + 64,), float("nan"))
+        x = whole[: 4 * width].view(4, 1, width).copy_(normal(rng, 4, 1, width))
+        out = torch.full((6 * width + 64,), 7.0)
+        native().multiply(pattern.native, values, x, out[: 6 * width].view(6, 1, width), None, False, None, None, 1)
+        assert torch.isfinite(out).all()
+        assert (out[6 * width :] == 7).all()

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from newtonnet.kernels import kept_memory
-from newtonnet.kernels.memory import OWN_CHOICE, _glibc
+from newtonnet.kernels.threads import OWN_CHOICE, _glibc
 
 MEGABYTES = 128
 PAGES = MEGABYTES * 256  # of 4 kB

@@ -119,7 +119,7 @@ def test_memory_allowed_bounds_the_parts_and_too_little_is_refused(graph):
         part_sizes(model, inputs, threads=1, max_memory=1000)
 
 
-@pytest.mark.skipif(not kernels.available(), reason="needs llvmlite")
+@pytest.mark.skipif(not kernels.available(), reason="the kernels were not built")
 def test_a_hidden_layer_counts_where_it_is_kept_and_features_never(graph):
     thin = replace(graph, features=sp.csr_array(sp.random(150, 30, 0.1, random_state=0, dtype=np.float32)))
     hidden = 4 * 150 * 16

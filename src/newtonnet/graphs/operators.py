@@ -23,8 +23,8 @@ class Operator:
         matrix: sparse CSR, shape ``(n, n)``.
         transpose: its transpose for the backward pass; the same tensor where the graph is undirected.
         scale: :math:`S` where the matrix is :math:`S A S` for a pattern :math:`A` of ones; None where it has weights.
-        kernel: ``native`` (made for this machine by llvmlite, the extra ``fast``) or ``vendor`` (torch's own sparse
-            product); None takes the native one where it can be had.
+        kernel: ``native`` (compiled at installation) or ``vendor`` (torch's own sparse product); None uses the native
+            one where it was built.
     """
 
     matrix: Tensor
@@ -67,7 +67,9 @@ class Operator:
             raise ValueError(f"the kernel must be native, vendor or None, got {self.kernel!r}")
         possible = self.matrix.device.type == "cpu" and self.matrix.dtype in kernels.KINDS
         if self.kernel == "native" and not (possible and kernels.available()):
-            raise ValueError("the native kernel runs on the CPU and needs llvmlite; pip install llvmlite")
+            raise ValueError(
+                "the native kernel needs float32 or float64 on the CPU, and newtonnet installed with a C++ compiler"
+            )
         return possible and kernels.available() and self.kernel != "vendor"
 
     def describe(self) -> str:

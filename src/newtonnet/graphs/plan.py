@@ -1,34 +1,16 @@
-"""How one operator is multiplied here: by which kernel, in which order of the nodes, how many columns at once."""
+"""One operator as the compiled kernels read it: in which order of the nodes, with or without values."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
-from itertools import pairwise
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from newtonnet.kernels import (
-    AHEAD,
-    CORE_CACHE,
-    WORTH_A_THREAD,
-    equal_parts,
-    full_width,
-    in_step,
-    scratch,
-    series_kernel,
-    thread_count,
-    total,
-    widest,
-)
-
-LAST_CACHE = 1 << 25
-"""Blocks are cut into so many columns that two of them fit in this many bytes, if eight columns do."""
-
-CACHE_LINE = 64
-"""Bytes that memory hands out at once: a row of a cut block fills them, or half of them, and straddles none."""
+from newtonnet.kernels import AHEAD, make_operator, series
 
 ENTRIES = 1 << 20
 """Entries that are rearranged at once."""
@@ -39,7 +21,7 @@ NEAR = 1 / 16
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    r"""One matrix as the native kernel reads it.
+    r"""One matrix as the compiled kernel reads it.
 
     A graph without edge weights is stored as a pattern: with :math:`\hat A = S A S` and :math:`U_k = S T_k` the
     recurrence is :math:`U_k = -2 S^2 A\,U_{k-1} - U_{k-2}`, which needs no value for any entry.
@@ -49,9 +31,7 @@ class Plan:
         rows: row pointers in that order, int32, ``(n+1,)``.
         columns: column indices in that order, int32, ``(nnz + AHEAD,)``.
         values: values of the entries; None for a pattern.
-        factor: :math:`S^2` by place; ones where there are values.
         scale: :math:`S` by place; ones where there are values.
-        unscale: :math:`S^{-1}` by place.
         reordered: whether the order is by degree.
     """
 
@@ -59,9 +39,7 @@ class Plan:
     rows: Tensor
     columns: Tensor
     values: Tensor | None
-    factor: Tensor
     scale: Tensor
-    unscale: Tensor
     reordered: bool
 
     def describe(self) -> str:
@@ -80,77 +58,15 @@ class Plan:
         Returns:
             The sum, ``(n, c)``, and ``(K+1, c)`` or None.
         """
-        n, columns = x.shape
-        terms, size, dtype = coefficients.shape[0], x.dtype.itemsize, x.dtype
-        threads = thread_count() if self.entries * columns * terms > WORTH_A_THREAD else 1
-        bounds = equal_parts(self.pointers, threads)
-        step = min(columns, _columns_at_once(n, dtype))
-        height = n * full_width(step, dtype)
-        workspace = scratch((3 if against is None else 4) * height, dtype)  # held until the kernels have ended
-        room = workspace.data_ptr()
-        blocks = [room + k * height * size for k in (0, 1, 2, 2 if against is None else 3)]
-        out = torch.empty_like(x)
-        source, target, weights = x.data_ptr(), out.data_ptr(), coefficients.data_ptr()
-        other = None if against is None else against.data_ptr()
-        inner: list[Tensor] = []
-        for start in range(0, columns, step):
-            width = min(step, columns - start)
-            ahead = n * width * size > CORE_CACHE
-            kernel = series_kernel(
-                width, dtype, weighted=self.values is not None, inner=against is not None, ahead=ahead
-            )
-            shift = start * size
-            full = full_width(width, dtype)
-            parts = None if against is None else x.new_empty(threads, terms, full)
-            counter = torch.zeros(1, dtype=torch.int64)
-            jobs = [
-                partial(
-                    kernel,
-                    *self.addresses,
-                    source + shift,
-                    None if other is None else other + shift,
-                    target + shift,
-                    columns,
-                    *blocks,
-                    weights + shift,
-                    columns,
-                    None if parts is None else parts.data_ptr() + thread * terms * full * size,
-                    terms - 1,
-                    lo,
-                    hi,
-                    counter.data_ptr(),
-                    threads,
-                )
-                for thread, (lo, hi) in enumerate(pairwise(bounds))
-            ]
-            in_step(jobs)
-            if parts is not None:
-                inner.append(total(parts)[:, :width])
-        if against is None:
-            return out, None
-        return out, inner[0] if len(inner) == 1 else torch.cat(inner, dim=1)
+        return series(self.native, len(self.columns) - AHEAD, x, coefficients, against)
 
     @cached_property
-    def entries(self) -> int:
-        """Number of entries."""
-        return len(self.columns) - AHEAD
+    def native(self) -> Any:
+        """The checked matrix; a copy of the plan makes its own."""
+        return make_operator(self.rows, self.columns, self.order, self.values, self.scale)
 
-    @cached_property
-    def pointers(self) -> NDArray[np.int32]:
-        """The row pointers as an array."""
-        return self.rows.numpy()
-
-    @property
-    def addresses(self) -> list[int | None]:
-        """Where the kernel finds the matrix; not kept, since a copy of the plan has its matrix elsewhere."""
-        stored = (self.order, self.rows, self.columns, self.values, self.factor, self.scale, self.unscale)
-        return [None if part is None else part.data_ptr() for part in stored]
-
-
-def _columns_at_once(n: int, dtype: torch.dtype) -> int:
-    """Columns of a block of n rows that are worked on together."""
-    fitting, line = LAST_CACHE // (2 * n * dtype.itemsize), CACHE_LINE // dtype.itemsize
-    return min(widest(dtype), max(fitting // line * line, 8))
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: part for name, part in self.__dict__.items() if name != "native"}
 
 
 def make_plan(matrix: Tensor, scale: Tensor | None) -> Plan:
@@ -181,9 +97,7 @@ def make_plan(matrix: Tensor, scale: Tensor | None) -> Plan:
         torch.from_numpy(new_rows),
         torch.from_numpy(padded),
         values,
-        own * own,
         own,
-        1 / own,
         reordered,
     )
 

@@ -1,48 +1,50 @@
-"""The hot loops, made for this machine at run time where llvmlite is installed; every caller has a way without."""
+"""The hot loops in C++, compiled at installation; where they are missing, every caller lets torch do the same."""
 
-from .adam_code import BETAS, EPSILON
-from .compiler import KINDS, adam_kernel, available, full_width, series_kernel, widest
-from .counting import agreeing, judge
-from .dropping import Mask, drop, drop_flat
-from .memory import kept_memory
-from .noise_code import LAST_SHIFT, MIX, PER_WORD, STEP, words
-from .product_code import AHEAD
-from .products import CORE_CACHE, Pattern, back, can_combine, combine, make_pattern, multiply
-from .threads import WORTH_A_THREAD, equal_parts, in_step, scratch, thread_count, total, use_threads
+from .elementwise import (
+    BETAS,
+    EPSILON,
+    LAST_SHIFT,
+    MIX,
+    PER_WORD,
+    STEP,
+    Mask,
+    adam_step,
+    agreeing,
+    count_correct,
+    drop,
+    drop_flat,
+    words,
+)
+from .native import KINDS, available
+from .products import AHEAD, Pattern, back, can_combine, combine, make_operator, make_pattern, multiply, series
+from .threads import kept_memory, thread_count, use_threads
 
 __all__ = [
     "AHEAD",
     "BETAS",
-    "CORE_CACHE",
     "EPSILON",
     "KINDS",
     "LAST_SHIFT",
     "MIX",
     "PER_WORD",
     "STEP",
-    "WORTH_A_THREAD",
     "Mask",
     "Pattern",
-    "adam_kernel",
+    "adam_step",
     "agreeing",
     "available",
     "back",
     "can_combine",
     "combine",
+    "count_correct",
     "drop",
     "drop_flat",
-    "equal_parts",
-    "full_width",
-    "in_step",
-    "judge",
     "kept_memory",
+    "make_operator",
     "make_pattern",
     "multiply",
-    "scratch",
-    "series_kernel",
+    "series",
     "thread_count",
-    "total",
     "use_threads",
-    "widest",
     "words",
 ]

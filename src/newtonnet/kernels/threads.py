@@ -1,37 +1,40 @@
-"""Work in several threads: how many there are, and parts of it that run side by side."""
+"""How many threads the kernels use, and memory that the process keeps while it trains."""
 
+import ctypes
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from queue import SimpleQueue
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor
 
 WORTH_A_THREAD = 6_000_000
-"""Multiplications below which another thread costs more than it brings."""
-
-KEPT_BYTES = 1 << 27
-"""A thread keeps at most so much memory to work in; what needs more takes it anew each time."""
+"""Multiplications below which another thread costs more than it saves."""
 
 _count: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
 def thread_count() -> int:
-    """Threads that a kernel may take here: as :func:`use_threads` says, or torch's number."""
+    """Number of threads that a kernel may use: as set by :func:`use_threads`, or torch's number."""
     return _count.get() or torch.get_num_threads()
+
+
+def threads_for(work: int) -> int:
+    """Number of threads for so many multiplications: one where more do not pay."""
+    return thread_count() if work > WORTH_A_THREAD else 1
 
 
 @contextmanager
 def use_threads(count: int, *, torch_count: int | None = None) -> Iterator[None]:
-    """So many threads for the kernels inside, and for torch's own operations unless these get another number.
+    """Set the number of threads for the kernels, and for torch's own operations unless these get another number.
 
-    Torch's threads look for work for milliseconds after each operation, at the cost of whoever could use the core;
-    where its operations are short it is better left with one.
+    Torch's threads look for work for milliseconds after each operation and keep a core busy that others could use.
+    Where torch's operations are short, one thread is faster.
+
+    Args:
+        count: threads of a kernel, at least 1.
+        torch_count: threads of torch's operations; ``count`` if not given.
     """
     if count < 1:
         raise ValueError(f"threads must be at least 1, got {count}")
@@ -44,91 +47,68 @@ def use_threads(count: int, *, torch_count: int | None = None) -> Iterator[None]
         _count.reset(token)
 
 
-def in_step(jobs: Sequence[Callable[[], None]]) -> None:
-    """Run all jobs at the same time, one of them in this thread; the others may wait for it and for each other."""
-    if len(jobs) == 1:
-        jobs[0]()
-        return
-    others = [_Job(job) for job in jobs[1:]]
-    try:
-        jobs[0]()
-    finally:  # whatever ends this thread's share, the others still work in the caller's memory
-        for other in others:
-            other.wait()
+TRIM_THRESHOLD, MMAP_THRESHOLD, MMAP_MAX = -1, -3, -4
+"""Numbers of glibc's ``mallopt`` parameters."""
 
+KEEPING = ((MMAP_MAX, 0), (TRIM_THRESHOLD, 2**31 - 1))
+"""No block is mapped on its own, and the end of the heap is not given back until it is 2 GB too long."""
 
-def total(parts: Tensor) -> Tensor:
-    """The sum of what each thread found, ``(threads, ...)``."""
-    return parts[0] if len(parts) == 1 else parts.sum(dim=0)
+USUAL = ((MMAP_MAX, 65_536), (MMAP_THRESHOLD, 32 << 20), (TRIM_THRESHOLD, 64 << 20))
+"""Where glibc arrives by itself in a process that frees large blocks."""
 
+OWN_CHOICE = ("MALLOC_MMAP_MAX_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_")
+"""Environment variables by which people set the same."""
 
-def equal_parts(rows: NDArray[np.int32], count: int) -> list[int]:
-    """Rows that cut a CSR matrix into parts of equal work: its entries, and a little for every row."""
-    if count == 1:
-        return [0, len(rows) - 1]
-    work = rows + 2 * np.arange(len(rows))
-    inside = np.searchsorted(work, np.linspace(0, work[-1], count + 1)[1:-1])
-    return [0, *map(int, inside), len(rows) - 1]
-
-
-def scratch(count: int, dtype: torch.dtype) -> Tensor:
-    """At least so many numbers, of any values, for this thread to work in until it asks again.
-
-    They are kept for the next call, since the system takes as long to hand out fresh memory as a product on a large
-    graph takes to use it.
-    """
-    if count * dtype.itemsize > KEPT_BYTES:
-        return torch.empty(count, dtype=dtype)
-    kept: Tensor | None = getattr(_own, "scratch", None)
-    if kept is None or kept.numel() * kept.itemsize < count * dtype.itemsize:
-        kept = torch.empty(count * dtype.itemsize, dtype=torch.uint8)
-        _own.scratch = kept
-    return kept[: count * dtype.itemsize].view(dtype)
-
-
-_own = threading.local()
-
-
-class _Job:
-    """A function that another thread calls; a thread without work is taken, or a new one if there is none."""
-
-    def __init__(self, call: Callable[[], None]) -> None:
-        self.call, self.error = call, None
-        self.done = threading.Lock()
-        self.done.acquire()
-        with _door:
-            inbox = _idle.pop() if _idle else _new_thread()
-        inbox.put(self)
-
-    def wait(self) -> None:
-        self.done.acquire()
-        if self.error is not None:
-            raise self.error
-
-    error: BaseException | None
-
-
-_Inbox = SimpleQueue[_Job]
-_idle: list[_Inbox] = []
+_users = 0
 _door = threading.Lock()
 
 
-def _new_thread() -> _Inbox:
-    inbox: _Inbox = SimpleQueue()
+@contextmanager
+def kept_memory() -> Iterator[None]:
+    """Inside, freed blocks wait for the next of their size; at the end they are given back.
 
-    def work() -> None:
-        while True:
-            job = inbox.get()
-            try:
-                job.call()
-            except BaseException as error:
-                job.error = error
-            with _door:
-                _idle.append(inbox)
-            job.done.release()
+    An epoch needs the same blocks as the one before, and the system clears every page that it hands out, which takes
+    longer than most passes over it. Nothing changes where the C library is not glibc, or where the environment has set
+    these parameters already. Blocks beyond 64 MB are kept on the main thread only: glibc gives the heaps of other
+    threads, and of a main thread that has once been refused memory, no more than that.
+    """
+    library = _glibc()
+    if library is None:
+        yield
+        return
+    _enter(library.mallopt)
+    try:
+        yield
+    finally:
+        _leave(library.mallopt, library.malloc_trim)
 
-    threading.Thread(target=work, name="newtonnet-kernel", daemon=True).start()
-    return inbox
+
+def _enter(set_to: Callable[[int, int], int]) -> None:
+    global _users
+    with _door:
+        _users += 1
+        if _users == 1:
+            for parameter, value in KEEPING:
+                set_to(parameter, value)
 
 
-os.register_at_fork(after_in_child=_idle.clear)  # threads do not follow a process into its copy
+def _leave(set_to: Callable[[int, int], int], trim: Callable[[int], int]) -> None:
+    global _users
+    with _door:
+        _users -= 1
+        if _users == 0:
+            for parameter, value in USUAL:
+                set_to(parameter, value)
+            trim(0)
+
+
+def _glibc() -> ctypes.CDLL | None:
+    """The C library if it is glibc and its parameters are ours to set."""
+    if any(name in os.environ for name in OWN_CHOICE) or "glibc.malloc" in os.environ.get("GLIBC_TUNABLES", ""):
+        return None
+    try:
+        library = ctypes.CDLL(None)
+        _ = library.gnu_get_libc_version, library.mallopt, library.malloc_trim
+    except (OSError, AttributeError, TypeError):
+        return None
+    return library

@@ -1,6 +1,5 @@
 """Adam for a population: one step for all members, each with its own learning rates and weight decays."""
 
-import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Protocol
@@ -71,35 +70,13 @@ class Adam:
         parameter.addcdiv_(first * self.rates[name], scale, value=-1 / first_bias)
 
     def _native_step(self, name: str, parameter: Tensor, gradient: Tensor) -> None:
-        before, members, after = self._sizes[name]
-        first_bias, second_bias = 1 - BETAS[0] ** self.steps, 1 - BETAS[1] ** self.steps
-        gradient = gradient.contiguous()
-        kernels.adam_kernel(parameter.dtype, decoupled=self.decoupled)(
-            parameter.data_ptr(),
-            gradient.data_ptr(),
-            self.first[name].data_ptr(),
-            self.second[name].data_ptr(),
-            self.rates[name].data_ptr(),
-            self.decays[name].data_ptr(),
-            before,
-            members,
-            after,
-            1 / first_bias,
-            1 / second_bias,
-        )
+        moments, rates = (self.first[name], self.second[name]), (self.rates[name], self.decays[name])
+        axis, gradient = self.model.axes[name], gradient.contiguous()
+        kernels.adam_step(parameter, gradient, *moments, *rates, axis=axis, step=self.steps, decoupled=self.decoupled)
 
     @cached_property
     def _native(self) -> bool:
         return all(is_native(parameter) for parameter in self.learned)
-
-    @cached_property
-    def _sizes(self) -> dict[str, tuple[int, int, int]]:
-        """How many numbers each parameter has before, along and after its population axis."""
-        shapes = {name: (tuple(parameter.shape), self.model.axes[name]) for name, parameter in self.parameters.items()}
-        return {
-            n: (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
-            for n, (shape, axis) in shapes.items()
-        }
 
     def take(self, model: Learner, members: Tensor) -> "Adam":
         """The optimiser of some of the members, whose population is ``model``."""

@@ -62,7 +62,7 @@ def describe_machine(limits: Limits) -> dict[str, Any]:
         "versions": {"python": platform.python_version()}
         | {
             name: found
-            for name in ("newtonnet", "torch", "torch_geometric", "numba", "llvmlite")
+            for name in ("newtonnet", "torch", "torch_geometric", "numba")
             if (found := _version(name))
         },
         "bandwidth_gb_per_s": round(limits.bandwidth / 1e9, 2),

@@ -1,0 +1,139 @@
+"""Passes over dense blocks: dropout, one step of the optimiser, counts of correct predictions and agreeing edges."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from .native import native
+from .threads import thread_count, threads_for
+
+STEP = 0x9E3779B97F4A7C15
+"""The odd number that the words of a key's stream are apart before they are mixed."""
+
+MIX = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
+"""Shifts and multipliers that mix a word; a last shift by 31 follows (SplitMix64: Steele, Lea, Flood, 2014)."""
+
+LAST_SHIFT = 31
+
+PER_WORD = 4
+"""Numbers of 16 bits that a word decides on."""
+
+
+FLAT = 64
+"""Numbers in a row of a block that has no shape of its own."""
+
+
+@dataclass(frozen=True)
+class Mask:
+    """Dropout of a block ``(n, P, d)``.
+
+    Attributes:
+        keys: one key of 64 bits for each member.
+        threshold: a number is dropped where its 16 random bits are below it.
+        scale: what is kept is multiplied by it.
+    """
+
+    keys: tuple[int, ...]
+    threshold: int
+    scale: float
+
+
+def words(width: int) -> int:
+    """Words that decide on a row of this width; every row starts a new one."""
+    return -(-width // PER_WORD)
+
+
+def drop(x: Tensor, mask: Mask, *, first: int = 0) -> Tensor:
+    """Dropout of a contiguous block ``(n, P, d)``, each member by its own key; its top row is at place ``first``."""
+    return _drop(x, torch.empty_like(x), mask, first * words(x.shape[2]))
+
+
+def drop_flat(x: Tensor, mask: Mask) -> Tensor:
+    """Dropout of a contiguous block of any shape by the mask's only key, as one long row."""
+    out = torch.empty_like(x)
+    source, target = x.view(-1), out.view(-1)
+    whole = len(source) // FLAT * FLAT
+    _drop(source[:whole].view(-1, 1, FLAT), target[:whole].view(-1, 1, FLAT), mask, 0)
+    if whole < len(source):  # the stream goes on where the rows end
+        _drop(source[whole:].view(1, 1, -1), target[whole:].view(1, 1, -1), mask, words(whole))
+    return out
+
+
+def _drop(x: Tensor, out: Tensor, mask: Mask, word: int) -> Tensor:
+    native().drop(x, out, mask, word, threads_for(x.numel()))
+    return out
+
+
+BETAS = (0.9, 0.999)
+"""Decay rates of Adam's two moments."""
+
+EPSILON = 1e-8
+"""What Adam adds to the root of the second moment."""
+
+WORTH_COUNTING = 100_000
+"""Comparisons below which another thread costs more than it saves."""
+
+
+def adam_step(
+    parameter: Tensor,
+    gradient: Tensor,
+    first: Tensor,
+    second: Tensor,
+    rates: Tensor,
+    decays: Tensor,
+    *,
+    axis: int,
+    step: int,
+    decoupled: bool,
+) -> None:
+    """Move a parameter and its moments by one step of Adam, every number read and written once.
+
+    Args:
+        parameter: contiguous, changed in place.
+        gradient: contiguous, of the same shape.
+        first: the first moment, contiguous, changed in place.
+        second: the second moment, contiguous, changed in place.
+        rates: learning rate of each member, ``(P,)`` or that with axes of length 1.
+        decays: weight decay of each member, shaped like ``rates``.
+        axis: the parameter's population axis, of length P.
+        step: number of this step, from 1.
+        decoupled: shrink the parameter itself by rate times decay, instead of adding the decay to the gradient.
+    """
+    native().adam(parameter, gradient, first, second, rates, decays, axis, step, decoupled, *BETAS, EPSILON)
+
+
+def count_correct(logits: Tensor, labels: Tensor, parts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Predictions, and how many of them are correct.
+
+    Args:
+        logits: contiguous, ``(n, P, C)``.
+        labels: int64, ``(n,)``.
+        parts: one bit for each of three parts that a node belongs to, uint8, contiguous, ``(n, P)``.
+
+    Returns:
+        Classes, int16, ``(n, P)``: the label in the first part, the prediction elsewhere; correct ones in each part,
+        int64, ``(3, P)``; whether all logits of a member are finite, ``(P,)``.
+    """
+    n, population, _ = logits.shape
+    classes = torch.empty(n, population, dtype=torch.int16)
+    counts = torch.zeros(3, population, dtype=torch.int64)
+    finite = torch.ones(population, dtype=torch.bool)
+    native().count_correct(logits, labels, parts, classes, counts, finite)
+    return classes, counts, finite
+
+
+def agreeing(pairs: Tensor, classes: Tensor) -> Tensor:
+    """Number of pairs of nodes with equal classes, for each member.
+
+    Args:
+        pairs: int32, contiguous, ``(2, E)``.
+        classes: int16, contiguous, ``(n, P)``.
+
+    Returns:
+        int64, ``(P,)``.
+    """
+    members = classes.shape[1]
+    counts = torch.empty(members, dtype=torch.int64)
+    native().agreeing(pairs, classes, counts, thread_count() if pairs.shape[1] * members > WORTH_COUNTING else 1)
+    return counts

@@ -1,0 +1,54 @@
+"""The compiled module: whether it is there, and what to say where it is not."""
+
+import functools
+import logging
+import os
+from importlib import import_module
+from typing import Any
+
+import torch
+
+KINDS = (torch.float32, torch.float64)
+"""Types of numbers that the kernels work on."""
+
+SETTING = "NEWTONNET_KERNELS"
+"""Environment variable: ``off`` leaves all work to torch, ``require`` makes missing kernels an error."""
+
+CHOICES = ("", "off", "require")
+
+
+@functools.cache
+def available() -> bool:
+    """Whether the compiled kernels can be used; where they are missing, one line of the log says so.
+
+    Raises:
+        ImportError: the kernels are missing, and ``NEWTONNET_KERNELS`` is ``require``.
+        ValueError: ``NEWTONNET_KERNELS`` has another value than ``off`` or ``require``.
+    """
+    setting = os.environ.get(SETTING, "")
+    if setting not in CHOICES:
+        raise ValueError(f"{SETTING} must be off, require or not set, got {setting!r}")
+    if setting == "off":
+        return False
+    try:
+        native()
+    except ImportError as error:
+        missing = f"the compiled kernels of newtonnet cannot be loaded ({error})"
+        if setting == "require":
+            raise ImportError(
+                f"{missing}, and {SETTING}=require asks for them; reinstall newtonnet where there is a C++ compiler"
+            ) from error
+        logging.getLogger("newtonnet").warning(
+            "%s: torch does the same work, two to four times slower. Reinstall newtonnet with a C++ compiler, "
+            "or set %s=off to hide this message",
+            missing,
+            SETTING,
+        )
+        return False
+    return True
+
+
+@functools.cache
+def native() -> Any:
+    """The compiled module; an ImportError where it was not built."""
+    return import_module("newtonnet.kernels._native")

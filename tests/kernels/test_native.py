@@ -1,0 +1,306 @@
+"""What the compiled module refuses, and how it behaves with threads, forks and interrupts, or when it is missing."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from newtonnet import kernels
+from newtonnet.kernels import Mask, Pattern, use_threads
+from newtonnet.kernels.native import native
+
+built = pytest.mark.skipif(not kernels.available(), reason="the kernels were not built")
+
+
+def run(code, **environment):
+    """Standard output, standard error and exit code of a program in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env={**os.environ, **environment}
+    )
+    return done.stdout.strip(), done.stderr, done.returncode
+
+
+def pattern(rows=(0, 1, 3), columns=(1, 0, 1), behind=kernels.AHEAD):
+    return Pattern(torch.tensor(rows).int(), torch.tensor([*columns, *[0] * behind]).int())
+
+
+def ones(*shape, dtype=torch.float32):
+    return torch.ones(shape, dtype=dtype)
+
+
+@built
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (pattern(rows=(0, 2, 1)), "row pointers must rise"),
+        (pattern(rows=(1, 1, 3)), "row pointers must rise"),
+        (pattern(rows=(0, 1, 4)), "row pointers must rise"),
+        (pattern(columns=(1, 0, -1)), "must not be negative"),
+        (pattern(columns=(1, 0, 2)), "column index 2 needs more rows than the 2 of x"),
+        (pattern(columns=(1, 0, 2**31 - 1)), "needs more rows"),
+        (pattern(behind=0, columns=()), "32 indices behind"),
+        (Pattern(torch.zeros(4).int()[::2], torch.zeros(32).int()), "row pointers must be contiguous"),
+        (Pattern(torch.zeros(2, 2).int(), torch.zeros(32).int()), "1 dimensions"),
+    ],
+)
+def test_a_pattern_that_reaches_outside_is_refused(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        kernels.multiply(wrong, ones(3), ones(2, 1, 4))
+
+
+@built
+def test_a_pattern_without_row_pointers_is_refused():
+    with pytest.raises(ValueError, match="needs a row pointer"):
+        native().Csr(torch.empty(0).int(), torch.zeros(32).int())
+
+
+@built
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"values": ones(2)}, ValueError, r"values must have shape \(3\), got \(2\)"),
+        ({"values": ones(3, dtype=torch.float64)}, TypeError, "values must be of type torch.float32"),
+        ({"values": [1.0, 2.0, 3.0]}, TypeError, "values must be a torch tensor, got list"),
+        ({"values": None}, TypeError, "values must be of type torch.float32, got None"),
+        ({"x": ones(2, 4)}, ValueError, "not enough values"),
+        ({"x": ones(2, 1, 8)[:, :, ::2]}, ValueError, "x must be contiguous"),
+        ({"x": ones(2, 1, 4).int(), "values": ones(3).int()}, TypeError, "float32 or float64"),
+        ({"x": ones(2, 1, 4).to("meta")}, TypeError, "must be on the CPU"),
+        ({"bias": ones(4)}, ValueError, r"bias must have shape \(1, 4\), got \(4\)"),
+        ({"order": torch.tensor([0, 1, 3])}, ValueError, "order must hold places from 0 to 2"),
+        ({"order": torch.tensor([0, 1, -1])}, ValueError, "order must hold places from 0 to 2"),
+        ({"order": torch.tensor([0, 1, 3]), "gaps": True, "x": ones(2, 1, 256)}, ValueError, "order must hold"),
+        ({"order": torch.tensor([0, 1, 2]).int()}, TypeError, "order must be of type torch.int64"),
+        ({"mask": Mask((1, 2), 5, 1.0)}, ValueError, "one key for each of 1 members, got 2"),
+        ({"mask": Mask((1,), 65536, 1.0)}, ValueError, "threshold must be from 0 to 65535"),
+    ],
+)
+def test_a_product_of_wrong_arrays_is_refused(options, error, message):
+    arguments = {"values": ones(3), "x": ones(2, 1, 4), **options}
+    with pytest.raises(error, match=message):
+        kernels.multiply(pattern(), **arguments)
+
+
+def operator(**changed):
+    parts = {
+        "rows": torch.tensor([0, 1, 2]).int(),
+        "columns": torch.tensor([1, 0, *[0] * kernels.AHEAD]).int(),
+        "order": torch.tensor([1, 0]).int(),
+        "values": None,
+        "scale": ones(2),
+        **changed,
+    }
+    return kernels.make_operator(*parts.values())
+
+
+@built
+@pytest.mark.parametrize(
+    ("changed", "error", "message"),
+    [
+        ({"order": torch.tensor([0, 0]).int()}, ValueError, "every number from 0 to 1 once"),
+        ({"order": torch.tensor([0, 2]).int()}, ValueError, "every number from 0 to 1 once"),
+        ({"order": torch.tensor([0, 1])}, TypeError, "order must be of type torch.int32"),
+        ({"order": torch.tensor([0]).int()}, ValueError, r"order must have shape \(2\)"),
+        ({"columns": torch.tensor([1, 2, *[0] * 32]).int()}, ValueError, "column index 2"),
+        ({"values": ones(3)}, ValueError, r"values must have shape \(2\)"),
+        ({"values": ones(2).double()}, TypeError, "values must be of type torch.float32"),
+        ({"scale": ones(3)}, ValueError, r"scale must have shape \(2\)"),
+    ],
+)
+def test_an_operator_of_wrong_arrays_is_refused(changed, error, message):
+    with pytest.raises(error, match=message):
+        operator(**changed)
+
+
+@built
+@pytest.mark.parametrize(
+    ("x", "coefficients", "against", "error"),
+    [
+        (ones(3, 4), ones(2, 4), None, ValueError),
+        (ones(2, 4), ones(2, 3), None, ValueError),
+        (ones(2, 4), ones(0, 4), None, ValueError),
+        (ones(2, 4), ones(2, 4), ones(2, 3), ValueError),
+        (ones(2, 4), ones(2, 4).double(), None, TypeError),
+        (ones(2, 4).double(), ones(2, 4).double(), None, TypeError),
+        (ones(4, 2).T, ones(2, 4), None, ValueError),
+    ],
+)
+def test_a_series_of_wrong_arrays_is_refused(x, coefficients, against, error):
+    with pytest.raises(error):
+        kernels.series(operator(), 2, x, coefficients, against)
+
+
+@built
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda: kernels.drop(ones(2, 2, 3), Mask((1,), 5, 1.0)), ValueError),
+        (lambda: kernels.drop(ones(2, 2, 3), None), TypeError),
+        (lambda: native().drop(ones(2, 6), ones(2, 6), Mask((1,), 5, 1.0), 0, 1), ValueError),
+        (
+            lambda: kernels.series(native().Csr(pattern().rows, pattern().columns), 3, ones(2, 4), ones(2, 4), None),
+            TypeError,
+        ),
+        (lambda: kernels.drop_flat(ones(2, 6).int(), Mask((1,), 5, 1.0)), TypeError),
+        (lambda: kernels.combine(ones(5, 1, 4), ones(1, 3, 2), ones(1, 2)), ValueError),
+        (lambda: kernels.combine(ones(5, 1, 4), ones(1, 4, 2), ones(2)), ValueError),
+        (lambda: kernels.back(ones(5, 1, 2), ones(1, 4, 3), ones(5, 1, 4), 1.0), ValueError),
+        (lambda: kernels.back(ones(4, 1, 2), ones(1, 4, 2), ones(5, 1, 4), 1.0), ValueError),
+        (lambda: kernels.agreeing(torch.tensor([[0], [2]]).int(), ones(2, 1).short()), ValueError),
+        (lambda: kernels.agreeing(torch.tensor([[-1], [0]]).int(), ones(2, 1).short()), ValueError),
+        (lambda: kernels.agreeing(torch.tensor([[1], [0]]), ones(2, 1).short()), TypeError),
+        (lambda: kernels.count_correct(ones(2, 1, 3), torch.tensor([0, 40000]), ones(2, 1).byte()), ValueError),
+        (lambda: kernels.count_correct(ones(2, 1, 3), torch.tensor([0]), ones(2, 1).byte()), ValueError),
+        (lambda: kernels.count_correct(ones(2, 1, 0), torch.tensor([0, 1]), ones(2, 1).byte()), ValueError),
+    ],
+)
+def test_dense_blocks_that_do_not_fit_are_refused(call, error):
+    with pytest.raises(error):
+        call()
+
+
+@built
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"gradient": ones(3, 4)},
+        {"first": ones(4, 3)},
+        {"second": ones(3, 5).double()},
+        {"rates": ones(4)},
+        {"decays": ones(3).double()},
+        {"axis": 2},
+        {"axis": -1},
+        {"step": 0},
+    ],
+)
+def test_a_step_of_adam_with_wrong_arrays_is_refused(changed):
+    blocks = {name: ones(3, 5) for name in ("parameter", "gradient", "first", "second")}
+    rest = {"rates": ones(3), "decays": ones(3), "axis": 0, "step": 1, "decoupled": False}
+    with pytest.raises((TypeError, ValueError), match="must"):
+        kernels.adam_step(**{**blocks, **rest, **changed})
+
+
+@built
+def test_an_unknown_instruction_set_is_refused():
+    with pytest.raises(ValueError, match="no instruction set mmx"):
+        native().use_instructions("mmx")
+
+
+def test_threads_are_restored():
+    before = torch.get_num_threads(), kernels.thread_count()
+    with use_threads(5, torch_count=1):
+        assert (torch.get_num_threads(), kernels.thread_count()) == (1, 5)
+    assert (torch.get_num_threads(), kernels.thread_count()) == before
+    with pytest.raises(ValueError, match="at least 1"), use_threads(0):
+        pass
+
+
+GRAPH = """
+import os, signal, sys, threading, time
+import numpy as np, torch
+from newtonnet import kernels
+from newtonnet.graphs import from_edges, normalised_operator, propagate
+from newtonnet.kernels import threads, use_threads
+
+threads.WORTH_A_THREAD = 0
+rng = np.random.default_rng(0)
+operator = normalised_operator(from_edges(rng.integers(0, 3000, (2, 20000)), np.ones((3000, 1))))
+x, c = torch.tensor(rng.standard_normal((3000, 1, 40)), dtype=torch.float32), torch.ones(6, 1)
+expected = propagate(operator, x, c)
+"""
+
+
+@built
+def test_a_forked_process_starts_threads_of_its_own_while_others_are_busy():
+    code = """
+stop = False
+def work():
+    with use_threads(3, torch_count=1):
+        while not stop:
+            propagate(operator, x, c)
+busy = [threading.Thread(target=work, daemon=True) for _ in range(2)]
+for one in busy:
+    one.start()
+for _ in range(4):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        with use_threads(3, torch_count=1):
+            os._exit(0 if torch.equal(propagate(operator, x, c), expected) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+stop = True
+for one in busy:
+    one.join()
+print("done")
+"""
+    assert run(GRAPH + code)[::2] == ("done", 0)
+
+
+@built
+def test_an_interrupt_waits_for_the_kernel_and_leaves_it_usable():
+    code = """
+many = torch.ones(3000, 1) / 3000
+threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+start = time.monotonic()
+caught = 0
+with use_threads(3, torch_count=1):
+    try:
+        while time.monotonic() - start < 20:
+            propagate(operator, x, many)
+    except KeyboardInterrupt:
+        caught = 1
+    assert torch.equal(propagate(operator, x, c), expected)
+print("caught", caught)
+"""
+    assert run(GRAPH + code)[::2] == ("caught 1", 0)
+
+
+@built
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="limits of a process are Unix's")
+def test_where_no_thread_can_be_started_fewer_do_the_work():
+    code = """
+import resource
+soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+resource.setrlimit(resource.RLIMIT_AS, (int(open("/proc/self/statm").read().split()[0]) * 4096 + (100 << 20), hard))
+with use_threads(500, torch_count=1):
+    assert torch.equal(propagate(operator, x, c), expected)
+print("done", threading.active_count())
+"""
+    assert run(GRAPH + code)[::2] == ("done 1", 0)
+
+
+TRAIN = (
+    GRAPH
+    + "print(operator.describe()); propagate(normalised_operator(from_edges([[0], [1]], np.ones((2, 1)))), x[:2], c)"
+)
+
+
+@built
+def test_the_setting_off_leaves_all_work_to_torch_and_says_nothing():
+    out, errors, code = run(TRAIN, NEWTONNET_KERNELS="off")
+    assert (out, errors, code) == ("vendor kernel (torch's sparse product)", "", 0)
+
+
+def test_an_unknown_setting_is_refused():
+    _, errors, code = run(TRAIN, NEWTONNET_KERNELS="on")
+    assert code == 1
+    assert "ValueError: NEWTONNET_KERNELS must be off, require or not set, got 'on'" in errors
+
+
+MISSING = "import sys; sys.modules['newtonnet.kernels._native'] = None\n" + TRAIN
+
+
+def test_missing_kernels_are_announced_once():
+    out, errors, code = run(MISSING, NEWTONNET_KERNELS="")
+    assert (out, code) == ("vendor kernel (torch's sparse product)", 0)
+    assert errors.count("torch does the same work") == 1
+    assert len(errors.strip().splitlines()) == 1
+
+
+def test_missing_kernels_that_are_required_are_an_error():
+    _, errors, code = run(MISSING, NEWTONNET_KERNELS="require")
+    assert code == 1
+    assert "ImportError: the compiled kernels of newtonnet cannot be loaded" in errors
+    assert "NEWTONNET_KERNELS=require asks for them" in errors
