@@ -117,7 +117,7 @@ def evaluate(metric: str, logits: Tensor, targets: Targets) -> Evaluation:
 
 def _count_correct(logits: Tensor, labels: Tensor, parts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Classes ``(n, P)``, right ones in each part ``(3, P)``, and whether all logits are finite ``(P,)``."""
-    return kernels.judge(logits, labels, parts)
+    return kernels.count_correct(logits, labels, parts)
 
 
 def _roc_auc(logits: Tensor, targets: Targets) -> Tensor:
