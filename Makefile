@@ -27,7 +27,7 @@ test: $(VENV)/installed ## run the whole test suite, doctests and examples inclu
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 bench: $(VENV)/installed ## measure this machine (a quarter of an hour; QUICK=1: three minutes) and save the figures
-	$(BIN)/newtonnet bench $(if $(QUICK),--quick)
+	$(BIN)/newtonnet-paper bench $(if $(QUICK),--quick)
 
 check: $(VENV)/installed ## format, lint and types, without changing anything
 	$(BIN)/ruff format --check .

@@ -21,6 +21,7 @@ from newtonnet.cli.app import app, run
 from newtonnet.search import make_study, on_ray, open_store, propose, read_trials, store_path, sweep, sweep_all
 from newtonnet.search.task import Task, run_task
 from newtonnet_paper.cells import Cell
+from newtonnet_paper.cli import app as paper_app
 
 ray = pytest.importorskip("ray")
 psutil = pytest.importorskip("psutil")
@@ -300,12 +301,12 @@ def _table(folder: Path):
 def test_a_claim_searches_on_ray(executor, capsys, tmp_path, monkeypatch):
     """On the cluster that this process is connected to."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("newtonnet_paper.cli.claim_work.wanted_cells", lambda *_: [Cell(DATASET, "mlp", 2)])
+    monkeypatch.setattr("newtonnet_paper.cli.wanted_cells", lambda *_: [Cell(DATASET, "mlp", 2)])
     monkeypatch.setattr(Cell, "make", lambda cell: make_study(cell.dataset, cell.model, splits=2, max_epochs=2))
     asked = []
     monkeypatch.setattr(ray, "wait", lambda answers, wait=ray.wait: asked.extend(answers) or wait(answers))
-    assert run(app, ["reproduce", "table1", "--on", "ray"]) == 0
-    assert "mlp on digits: done, trial 1 the last" in capsys.readouterr().err
+    assert run(paper_app, ["reproduce", "table1", "--executor", "ray"]) == 0
+    assert "mlp on digits: done with trial 1" in capsys.readouterr().err
     assert len(_table(tmp_path / "results")) == 2
     assert asked
 

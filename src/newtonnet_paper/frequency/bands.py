@@ -45,7 +45,7 @@ def apply_filters(projectors: Tensor, amplitudes: Tensor, x: Tensor) -> Tensor:
 
 
 def importances(scores: NDArray[np.float64], filters: NDArray[np.float64], *, share: float = 0.05) -> Sequence[float]:
-    r"""How much of each band the best filters let through.
+    r"""How much of each band the best filters pass.
 
     .. math:: I^b = \frac{1}{|\mathcal F|} \sum_{i \in \mathcal F} g^i_b
 

@@ -1,13 +1,15 @@
-"""Curves as drawings for papers: matplotlib figures, written as PNG and SVG without a display."""
+"""Figures for papers: curves drawn with matplotlib and written as PNG and SVG without a display."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from newtonnet.files import whole_file
 from newtonnet.graphs import BANDS
-from newtonnet_paper.exhibit import Curves, Figure, Series
 
-if TYPE_CHECKING:  # importing matplotlib takes half a second, which only drawing should cost
+from .exhibit import BANDS as NAMES
+from .exhibit import Curves, Figure, Series
+
+if TYPE_CHECKING:  # importing matplotlib takes half a second
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
@@ -43,7 +45,7 @@ LOOK: dict[Any, Any] = {
 
 
 def save_figure(figure: Figure, stem: Path) -> list[Path]:
-    """Draw a figure and write ``stem.png`` and ``stem.svg``, each whole; equal figures give equal files.
+    """Draw a figure and write ``stem.png`` and ``stem.svg`` atomically; equal figures give equal files.
 
     Returns:
         The two paths.
@@ -67,7 +69,7 @@ def save_figure(figure: Figure, stem: Path) -> list[Path]:
 
 
 def draw(figure: Figure) -> "Drawing":
-    """All panels of a figure, at most three to a row; panels of one quantity share its axis if they shall."""
+    """All panels of a figure, at most three in a row; panels of one quantity share its axis unless ``own_scales``."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Drawing
 
@@ -146,7 +148,7 @@ def _draw_series(axes: "Axes", series: Series, order: int) -> None:
     elif series.kind == "dashed":
         axes.plot(series.x, series.y, color=colour, linestyle=(0, (4, 2.5)), linewidth=1.3, label=label, zorder=front)
     else:
-        # Few points were measured one by one; a step, which has an abscissa twice, was not.
+        # Markers for few measured points; a step function, which repeats an abscissa, has none.
         marker = "o" if len(set(series.x)) == len(series.x) <= 40 else ""
         axes.plot(
             series.x, series.y, color=colour, linewidth=2, marker=marker, markersize=3.2, label=label, zorder=front
@@ -156,7 +158,7 @@ def _draw_series(axes: "Axes", series: Series, order: int) -> None:
 def _shade(axes: "Axes") -> None:
     """The three thirds of the spectrum behind the curves, each with its name above."""
     edges = (0.0, *BANDS, 2.0)
-    for name, shade, left, right in zip(("low", "middle", "high"), SHADES, edges, edges[1:], strict=False):
+    for name, shade, left, right in zip(NAMES, SHADES, edges, edges[1:], strict=False):
         axes.axvspan(left, right, color=shade, zorder=0, linewidth=0)
         axes.annotate(
             name,

@@ -3,9 +3,19 @@ import pytest
 
 from newtonnet.nn import ZOO
 from newtonnet.training import Config
-from newtonnet_paper.bench.clock import epoch_clock, exponent, line, make_task, ratio, take_turns, train
-from newtonnet_paper.bench.epochs import RIVALS, equal_options, mean_ratios
-from newtonnet_paper.bench.growth import fit_growth
+from newtonnet_paper.bench.timing import (
+    RIVALS,
+    epoch_clock,
+    equal_options,
+    exponent,
+    fit_growth,
+    line,
+    make_task,
+    mean_ratios,
+    ratio,
+    take_turns,
+    train,
+)
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0, 1.1, 2.0])
@@ -49,7 +59,7 @@ def test_means_of_ratios_are_geometric():
     assert mean_ratios([]) == {}
 
 
-def test_the_slope_leaves_the_set_up_out(two_cliques, monkeypatch):
+def test_the_time_of_an_epoch_excludes_the_set_up(two_cliques, monkeypatch):
     task = make_task(two_cliques, "mlp", equal_options("mlp"), Config())
     asked = []
 
@@ -57,7 +67,7 @@ def test_the_slope_leaves_the_set_up_out(two_cliques, monkeypatch):
         asked.append(epochs)
         return 5.0 + 0.25 * epochs
 
-    monkeypatch.setattr("newtonnet_paper.bench.clock.train", pretended)
+    monkeypatch.setattr("newtonnet_paper.bench.timing.train", pretended)
     clock = epoch_clock(task, seconds=10.0, step=10)
     asked.clear()
     assert clock() == pytest.approx(0.25)

@@ -1,0 +1,390 @@
+"""How time is measured: an epoch is the difference of a short and a long training, and methods take turns in rounds."""
+
+import importlib.util
+import math
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from statistics import geometric_mean, median
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from numpy.typing import ArrayLike
+
+from newtonnet.datasets import Split, make_splits
+from newtonnet.graphs import Graph
+from newtonnet.nn import ZOO, build, find_model
+from newtonnet.training import Config, Setting, fit
+
+from .machine import free_memory
+
+Clock = Callable[[], float]
+"""Does its work once and returns seconds."""
+
+RIVALS = (
+    "newtonnet/gprgnn@5",
+    "newtonnet/gprgnn@10",
+    "newtonnet/chebnetii@5",
+    "newtonnet/chebnetii@10",
+    "bernnet/newtonnet@10",
+)
+"""Method over method at a degree K."""
+
+EQUAL = {"hidden": 64, "dropout": 0.5, "propagation_dropout": 0.5}
+"""Options that all methods share here, where they have them."""
+
+REFERENCE = Path("benchmarks") / "pyg_newtonnet.py"
+"""Where a checkout keeps the reference implementation."""
+
+ALONE, TOGETHER = 1, 64
+"""Populations that are compared with the reference."""
+
+SLOW = 1.0
+"""Seconds of an epoch that is long enough to be timed alone."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long and how often something is timed.
+
+    Attributes:
+        rounds: how often methods take turns.
+        seconds: about how long one timed run lasts.
+        threads: number of threads; None leaves the choice to ``fit``.
+    """
+
+    rounds: int
+    seconds: float
+    threads: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class TimedTask:
+    """What is trained to be timed: ``members`` models of one kind, over at most ten splits of a graph."""
+
+    graph: Graph
+    model: str
+    options: Any
+    config: Config
+    splits: tuple[Split, ...]
+    threads: int | None = None
+
+    @property
+    def members(self) -> int:
+        """Size P of the population."""
+        return len(self.splits)
+
+
+def make_task(
+    graph: Graph, model: str, options: Any, config: Config, *, members: int = 1, threads: int | None = None
+) -> TimedTask:
+    """A task with a split for each member, the same ten in turn."""
+    ten = make_splits(graph, count=min(members, 10))
+    return TimedTask(graph, model, options, config, tuple(ten[i % 10] for i in range(members)), threads)
+
+
+def train(task: TimedTask, epochs: int) -> float:
+    """Train for a number of epochs and return the seconds of ``fit``, including preparation and records."""
+    configs = [replace(task.config, seed=i, max_epochs=epochs, patience=None) for i in range(task.members)]
+    population = build(task.model, task.graph, task.options, seeds=[config.seed for config in configs])
+    began = time.perf_counter()
+    fit(population, task.graph, list(task.splits), configs, threads=task.threads)
+    return time.perf_counter() - began
+
+
+def epoch_clock(task: TimedTask, *, seconds: float, step: int = 10) -> Clock:
+    """A clock of one epoch of the whole population: a training step and an evaluation, without the set-up.
+
+    Args:
+        task: what is trained; it is warmed up here.
+        seconds: about how long the epochs between the short and the long training last.
+        step: their number is a multiple of it; 10 gives work of every tenth epoch its share.
+    """
+    first = train(task, 1)
+    more = train(task, 3)
+    rough = max((more - first) / 2, more / 12)  # the first run may include work that is done only once
+    count = step * min(max(math.ceil(seconds / rough / step), 1), math.ceil(1000 / step))
+
+    def epoch() -> float:
+        short = train(task, 1)
+        long = train(task, 1 + count)
+        # Noise can make a very short run look longer than a long one; the whole time is then an upper bound.
+        return (long - short) / count if long > short else long / (1 + count)
+
+    return epoch
+
+
+def take_turns(clocks: Mapping[str, Clock], rounds: int) -> dict[str, list[float]]:
+    """Run every clock once in each round, so that a disturbance of the machine affects all of them alike."""
+    times: dict[str, list[float]] = {name: [] for name in clocks}
+    for _ in range(rounds):
+        for name, clock in clocks.items():
+            times[name].append(clock())
+    return times
+
+
+def ratio(over: list[float], under: list[float]) -> float:
+    """The median over rounds of the ratio within a round.
+
+    >>> ratio([2.0, 8.0, 9.0], [1.0, 2.0, 3.0])
+    3.0
+    """
+    return median(a / b for a, b in zip(over, under, strict=True))
+
+
+def exponent(sizes: ArrayLike, costs: ArrayLike) -> float:
+    r"""The b of :math:`y = a x^b`, by least squares of logarithms.
+
+    >>> round(exponent([1.0, 10.0, 100.0], [3.0, 300.0, 30000.0]), 6)
+    2.0
+    """
+    power, _ = np.polyfit(np.log(np.asarray(sizes, float)), np.log(np.asarray(costs, float)), 1)
+    return float(power)
+
+
+def line(sizes: ArrayLike, costs: ArrayLike) -> tuple[float, float]:
+    """The a and b of ``y = a + b x``, by least squares.
+
+    >>> [round(number, 6) for number in line([1.0, 2.0, 3.0], [5.0, 7.0, 9.0])]
+    [3.0, 2.0]
+    """
+    b, a = np.polyfit(np.asarray(sizes, float), np.asarray(costs, float), 1)
+    return float(a), float(b)
+
+
+def equal_options(method: str, **changes: Any) -> Any:
+    """A method's default options with the width and dropouts that all methods share here, and these changes."""
+    options = find_model(method).options
+    known = {field.name for field in fields(options)}
+    return replace(options, **{name: value for name, value in (EQUAL | changes).items() if name in known})
+
+
+def time_rivals(graph: Graph, timing: Timing) -> tuple[dict[str, float], dict[str, float]]:
+    """NewtonNet and its rivals, taking turns: ratios by the names of :data:`RIVALS`, and ms by ``method@K``."""
+    times = _time_labels(graph, [side for pair in RIVALS for side in _sides(pair)], timing)
+    ratios = {pair: ratio(*(times[side] for side in _sides(pair))) for pair in RIVALS}
+    return ratios, {name: 1e3 * median(values) for name, values in times.items()}
+
+
+def time_zoo(
+    graph: Graph, methods: Sequence[str] | None, known: Mapping[str, float], timing: Timing
+) -> dict[str, dict[str, Any]]:
+    """Every method at its default degree, and NewtonNet at the same degree.
+
+    Args:
+        graph: the graph to train on.
+        methods: names of methods; the whole zoo if not given.
+        known: ms by ``method@K`` that were measured already.
+        timing: how long and how often.
+
+    Returns:
+        For each method ``ms``, its ``degree`` or None, and the ``ratio`` to NewtonNet at the same degree, or at
+        NewtonNet's default where the method has none.
+    """
+    own = find_model("newtonnet").options.degree
+    degrees = {method: getattr(find_model(method).options, "degree", None) for method in methods or ZOO}
+    wanted = [_label(method, degree) for method, degree in degrees.items()]
+    wanted += [_label("newtonnet", degree or own) for degree in degrees.values()]
+    times = _time_labels(graph, [name for name in wanted if name not in known], timing)
+    ms = {**known, **{name: 1e3 * median(values) for name, values in times.items()}}
+    costs = {}
+    for method, degree in degrees.items():
+        cost = ms[_label(method, degree)]
+        costs[method] = {"ms": cost, "degree": degree, "ratio": cost / ms[_label("newtonnet", degree or own)]}
+    return costs
+
+
+def mean_ratios(ratios: Sequence[dict[str, float]]) -> dict[str, float]:
+    """The geometric mean over graphs of each ratio.
+
+    >>> mean_ratios([{"a/b": 2.0}, {"a/b": 8.0}])
+    {'a/b': 4.0}
+    """
+    return {pair: geometric_mean(row[pair] for row in ratios) for pair in (ratios[0] if ratios else ())}
+
+
+def _time_labels(graph: Graph, labels: Iterable[str], timing: Timing) -> dict[str, list[float]]:
+    """Seconds of an epoch of each ``method`` or ``method@K``, all taking turns."""
+    clocks = {}
+    for label in dict.fromkeys(labels):
+        method, _, degree = label.partition("@")
+        options = equal_options(method, degree=int(degree)) if degree else equal_options(method)
+        task = make_task(graph, method, options, Config(**find_model(method).training), threads=timing.threads)
+        clocks[label] = epoch_clock(task, seconds=timing.seconds, step=2)
+    return take_turns(clocks, timing.rounds)
+
+
+def _sides(pair: str) -> tuple[str, str]:
+    """``a/b@K`` to ``a@K`` and ``b@K``."""
+    both, degree = pair.split("@")
+    over, under = both.split("/")
+    return f"{over}@{degree}", f"{under}@{degree}"
+
+
+def _label(method: str, degree: int | None) -> str:
+    return method if degree is None else f"{method}@{degree}"
+
+
+def time_epoch(graph: Graph, timing: Timing) -> float:
+    """Seconds of one epoch of NewtonNet with its default settings."""
+    config = Config(**find_model("newtonnet").training)
+    task = make_task(graph, "newtonnet", equal_options("newtonnet"), config, threads=timing.threads)
+    return min(take_turns({"": epoch_clock(task, seconds=timing.seconds, step=2)}, timing.rounds)[""])
+
+
+def time_degrees(graph: Graph, degrees: Sequence[int], timing: Timing) -> list[dict[str, float]]:
+    """Milliseconds of one epoch for each degree K, the degrees taking turns.
+
+    The encoder is narrow, and there is neither dropout nor penalty, so that the filter's products dominate the time.
+    Points are Chebyshev's: equispaced ones of degree 20 lose too many digits.
+    """
+    config = replace(Config(**find_model("newtonnet").training), gammas=(0.0, 0.0, 0.0))
+    clocks = {}
+    for degree in degrees:
+        options = equal_options(
+            "newtonnet", degree=degree, points="chebyshev", hidden=16, dropout=0.0, propagation_dropout=0.0
+        )
+        task = make_task(graph, "newtonnet", options, config, threads=timing.threads)
+        clocks[str(degree)] = epoch_clock(task, seconds=timing.seconds, step=5)
+    times = take_turns(clocks, timing.rounds)
+    return [{"degree": degree, "ms": 1e3 * min(times[str(degree)])} for degree in degrees]
+
+
+def fit_growth(by_edges: Sequence[dict[str, float]], by_degree: Sequence[dict[str, float]]) -> dict[str, Any]:
+    """Exponents of the log-log fits, from which nothing is subtracted, and the line ``a + b K`` of the degrees.
+
+    Args:
+        by_edges: rows with ``edges``, ``ms`` and ``mb``.
+        by_degree: rows with ``degree`` and ``ms``.
+
+    Returns:
+        ``exponents`` for edges, degree and memory_edges; ``degree_line`` with ``fixed_ms`` and ``ms_per_degree``.
+    """
+    degrees, ms = ([row[name] for row in by_degree] for name in ("degree", "ms"))
+    fixed, each = line(degrees, ms)
+    weighed = [row for row in by_edges if row.get("mb")]
+    exponents = {
+        "edges": exponent([row["edges"] for row in by_edges], [row["ms"] for row in by_edges]),
+        "degree": exponent(degrees, ms),
+    }
+    if len(weighed) > 1:
+        exponents["memory_edges"] = exponent([row["edges"] for row in weighed], [row["mb"] for row in weighed])
+    return {"exponents": exponents, "degree_line": {"fixed_ms": fixed, "ms_per_degree": each}}
+
+
+def find_reference(given: Path | None = None) -> Path | None:
+    """The reference's file: the given one, or that of the checkout around the package or the working directory.
+
+    Raises:
+        ValueError: the given file does not exist.
+    """
+    if given is not None:
+        if not given.is_file():
+            raise ValueError(f"there is no reference {given}; name a Python file such as {REFERENCE}")
+        return given
+    starts = (Path(__file__).resolve(), Path.cwd() / "here")
+    paths = (folder / REFERENCE for start in starts for folder in start.parents)
+    return next((path for path in paths if path.is_file()), None)
+
+
+def load_reference(path: Path) -> ModuleType:
+    """Import the reference from its file."""
+    spec = importlib.util.spec_from_file_location("newtonnet_reference", path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"{path} is not a Python file; name one such as {REFERENCE}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # PyTorch Geometric looks up the types of a layer's messages there
+    spec.loader.exec_module(module)
+    if not hasattr(module, "Trainer"):
+        raise ValueError(f"{path} has no class Trainer; see {REFERENCE}")
+    return module
+
+
+def common_setting() -> Setting:
+    """The setting of both sides: K = 5, 64 hidden units, dropouts of one half, the released code's penalty."""
+    config = Config(variant="code", gammas=(1.0, 1.0, 1.0))
+    return Setting("common", equal_options("newtonnet", degree=5), config)
+
+
+def make_trainer(module: ModuleType, graph: Graph, setting: Setting) -> Any:
+    """The reference's trainer with the same data, split and settings as ours."""
+    task = make_task(graph, "newtonnet", setting.options, setting.config)
+    dense = graph.features.toarray() if isinstance(graph.features, sp.csr_array) else graph.features.copy()
+    both = graph.adjacency.tocoo()
+    masks = tuple(torch.zeros(graph.nodes, dtype=torch.bool) for _ in range(3))
+    split = task.splits[0]
+    for mask, part in zip(masks, (split.train, split.validation, split.test), strict=True):
+        mask[torch.from_numpy(part)] = True
+    options, config = setting.options, setting.config
+    return module.Trainer(
+        torch.from_numpy(dense),
+        torch.from_numpy(np.stack([both.row, both.col]).astype(np.int64)),
+        torch.from_numpy(graph.labels.copy()),
+        masks,
+        classes=graph.classes,
+        hidden=options.hidden,
+        degree=options.degree,
+        dropout=options.dropout,
+        propagation_dropout=options.propagation_dropout,
+        learning_rate=config.rate("encoder"),
+        filter_learning_rate=config.rate("filter"),
+        weight_decay=config.weight_decay,
+        gammas=config.gammas,
+    )
+
+
+def time_populations(
+    graph: Graph,
+    populations: Sequence[int],
+    module: ModuleType | None,
+    timing: Timing,
+    *,
+    note: Callable[[str], None],
+) -> dict[str, Any]:
+    """Our populations and, where there is one, the reference, taking turns on one graph.
+
+    Returns:
+        Plain data: ``ours_ms`` for one model and epoch by P, ``throughput`` in models times epochs per second by P;
+        with a reference also ``reference_ms`` and its ``ratio`` by P.
+    """
+    setting = common_setting()
+    clocks: dict[str, Clock] = {}
+    if module is not None and 16 * graph.nodes * graph.features.shape[1] > free_memory():
+        note(f"reference: {graph.name} skipped, its dense features would take too much memory")
+    elif module is not None:
+        clocks["reference"] = _reference_clock(make_trainer(module, graph, setting), seconds=timing.seconds)
+    for members in populations:
+        task = make_task(graph, "newtonnet", setting.options, setting.config, members=members, threads=timing.threads)
+        clocks[str(members)] = epoch_clock(task, seconds=timing.seconds)
+    times = take_turns(clocks, timing.rounds)
+    each = {name: [t / int(name) for t in ts] for name, ts in times.items() if name != "reference"}
+    result: dict[str, Any] = {
+        "ours_ms": {name: 1e3 * median(ts) for name, ts in each.items()},
+        "throughput": {name: 1 / median(ts) for name, ts in each.items()},
+    }
+    if "reference" in times:
+        result["reference_ms"] = 1e3 * median(times["reference"])
+        result["ratio"] = {name: ratio(times["reference"], ts) for name, ts in each.items()}
+    return result
+
+
+def _reference_clock(trainer: Any, *, seconds: float) -> Clock:
+    """A clock of the reference's epochs, after two that are not counted."""
+    trainer.epoch()
+    began = time.perf_counter()
+    trainer.epoch()
+    taken = time.perf_counter() - began
+    count = max(round(seconds / taken), 1 if taken > SLOW else 2)
+
+    def mean() -> float:
+        began = time.perf_counter()
+        for _ in range(count):
+            trainer.epoch()
+        return (time.perf_counter() - began) / count
+
+    return mean
