@@ -12,7 +12,7 @@ from newtonnet.training import Estimate, contrast, holm
 
 from .cells import FEW, HERO, QUICK, Cell, StoredSearch, chosen_datasets, read_stored, trials_of
 from .claim import Claim, Line, Request
-from .exhibit import OPEN, Finding, Report, Table, Value, make_table, nothing_stored, verdict_by_interval
+from .exhibit import Finding, Report, Table, Value, Verdict, make_table, nothing_stored
 from .scores import equal_searches, gain, gammas_text, how_made, p_text, published_text, score, verdict_on_gains
 from .table1 import BEYOND_GRAPHS
 
@@ -125,14 +125,14 @@ def _helps_more(gains: dict[str, Estimate]) -> Finding:
     near = [one for name, one in gains.items() if name in HETEROPHILOUS]
     far = [one for name, one in gains.items() if name not in HETEROPHILOUS]
     if not near or not far:
-        return Finding(_STATEMENT, "not all graphs are stored", _PUBLISHED, OPEN)
+        return Finding(_STATEMENT, "not all graphs are stored", _PUBLISHED, Verdict.OPEN)
     mean_near, mean_far = (sum(one.mean for one in group) / len(group) for group in (near, far))
     more = contrast(near, far)
     ours = (
         f"mean gain {mean_near:+.2f} on {len(near)} heterophilous graphs, {mean_far:+.2f} on {len(far)} homophilous, "
         f"difference {more.signed} on these graphs"
     )
-    return Finding(_STATEMENT, ours, _PUBLISHED, verdict_by_interval(more.low, more.high))
+    return Finding(_STATEMENT, ours, _PUBLISHED, Verdict.by_interval(more.low, more.high))
 
 
 ABLATION = Claim(
@@ -148,15 +148,7 @@ ABLATION = Claim(
 
 @dataclass(frozen=True)
 class Arm:
-    """One of the models that are compared.
-
-    Attributes:
-        title: its name in tables.
-        model: its name in the zoo.
-        label: label of its search; empty for the search of the model by itself.
-        fixed: fields that all its settings share.
-        space: the values to vary; the model's own space if not given.
-    """
+    """One of the models that are compared, by its title in tables; its other fields are those of a ``Cell``."""
 
     title: str
     model: str = HERO
@@ -179,13 +171,10 @@ class ArmStudy:
     """A claim that the paper does not make: the difference between arms after the same number of settings.
 
     Attributes:
-        name: its name in ``newtonnet-paper reproduce``.
         graphs: the graphs, each with its protocol.
-        arms: all that are searched; one without a label is the search of its model by itself, which other tables show.
         contests: the statements, which Holm's method counts together.
-        statement: the claim in one sentence.
         title: title of the table.
-        remark: a note about the arms.
+        remark: a note below the table.
     """
 
     name: str

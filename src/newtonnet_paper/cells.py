@@ -9,32 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from newtonnet import search
 from newtonnet.datasets import CATALOGUE
 from newtonnet.datasets import summarise as describe
 from newtonnet.nn import find_model
-from newtonnet.search import (
-    BusyError,
-    Executor,
-    Space,
-    Store,
-    Study,
-    Trial,
-    best_trial,
-    difference,
-    find_setting,
-    first_settings,
-    first_trials,
-    free,
-    identity,
-    make_study,
-    model_space,
-    open_store,
-    read_study,
-    read_trials,
-    store_path,
-    sweep_all,
-    write_best,
-)
+from newtonnet.search import Executor, Space, Store, Study, Trial
 from newtonnet.training import Config, Setting, override
 
 from .claim import PROFILES, Request
@@ -107,8 +86,8 @@ class StoredSearch:
 
     def identity(self, trial: Trial) -> str:
         """The same text for two trials, also of different studies, that train the same model in the same way."""
-        default = find_setting(self.dataset, self.model, "default")
-        return identity(override(default, {**self.study["fixed"], **trial.setting}))
+        default = search.find_setting(self.dataset, self.model, "default")
+        return search.identity(override(default, {**self.study["fixed"], **trial.setting}))
 
     def first(self, count: int) -> "StoredSearch":
         """The same study after its first ``count`` settings."""
@@ -133,8 +112,8 @@ def read_stored(
     Trials with another name, or with other splits, epochs, patience or metric than the claim needs, are ignored with a
     warning: they belong to a search with another purpose.
     """
-    path = store_path(results, Study(dataset, "", model, label=label, protocol=protocol))
-    study, trials = read_study(path), read_trials(path)
+    path = search.store_path(results, Study(dataset, "", model, label=label, protocol=protocol))
+    study, trials = search.read_study(path), search.read_trials(path)
     if study is None or not trials:
         return None
     usual = {
@@ -168,14 +147,7 @@ def read_all(results: Path, graphs: Mapping[str, str], models: Iterable[str]) ->
 def chosen_setting(
     results: Path, dataset: str, model: str, *, label: str = "", tried: int | None = None
 ) -> tuple[str, dict[str, Any]]:
-    """The setting that the search on random splits selects, else the published one, else the default.
-
-    Args:
-        results: folder of all results.
-        dataset: the graph.
-        model: the method.
-        label: label of the search.
-        tried: select among this many first settings of the search; among all if not given.
+    """The setting that a search selects, among its first ``tried`` ones, else the published one, else the default.
 
     Returns:
         The source, ``searched``, ``published`` or ``default``, and the fields that differ from the model's defaults.
@@ -183,9 +155,9 @@ def chosen_setting(
     stored = read_stored(results, dataset, model, label=label)
     if stored is not None:
         among = stored.trials if tried is None else stored.first(tried).trials
-        return "searched", {**stored.study["fixed"], **best_trial(among).setting}
-    setting = find_setting(dataset, model)
-    return setting.source, difference(setting, find_setting(dataset, model, "default"))
+        return "searched", {**stored.study["fixed"], **search.best_trial(among).setting}
+    setting = search.find_setting(dataset, model)
+    return setting.source, search.difference(setting, search.find_setting(dataset, model, "default"))
 
 
 @dataclass(frozen=True)
@@ -226,22 +198,22 @@ class Cell:
 
     @property
     def _space(self) -> Space:
-        return free(model_space(self.model) if self.space is None else self.space, self.fixed)
+        return search.free(search.model_space(self.model) if self.space is None else self.space, self.fixed)
 
     @property
     def _first(self) -> list[Setting]:
         if not self.source:
-            return first_settings(self.dataset, self.model)
+            return search.first_settings(self.dataset, self.model)
         entry = find_model(self.model)
         return [override(Setting(self.source, entry.options, Config(**entry.training)), self.fixed)]
 
     def path(self, results: Path) -> Path:
         """The file of the study in the folder of results."""
-        return store_path(results, self._named)
+        return search.store_path(results, self._named)
 
     def make(self) -> Study:
         """The study itself; loads the graph."""
-        return make_study(
+        return search.make_study(
             self.dataset,
             self.model,
             first=self._first,
@@ -263,11 +235,11 @@ class Cell:
             patience=self.patience,
             metric=CATALOGUE[self.dataset].metric,
         )
-        return replace(study, first=first_trials(study, self._first))
+        return replace(study, first=search.first_trials(study, self._first))
 
     def stored_study(self, results: Path) -> Study | None:
         """The study as stored, with the stored graph's checksum; None where the file is missing or another study's."""
-        stored = read_study(self.path(results))
+        stored = search.read_study(self.path(results))
         if stored is None:
             return None
         study = self.bare(stored["checksum"], stored["splits"] if self.protocol == "fixed" else SPLITS)
@@ -275,7 +247,7 @@ class Cell:
 
     def trials_of(self, results: Path) -> list[Trial]:
         """The stored trials; none where the file is another study's."""
-        return [] if self.stored_study(results) is None else read_trials(self.path(results))
+        return [] if self.stored_study(results) is None else search.read_trials(self.path(results))
 
 
 def missing(cells: Sequence[Cell], results: Path) -> list[tuple[Cell, int]]:
@@ -318,9 +290,9 @@ def mend_best(cells: Sequence[Cell], results: Path) -> None:
     """Update the table of best settings from what is stored: a crash may have come between the two."""
     for cell in cells:
         study = None if cell.source else cell.stored_study(results)
-        trials = [] if study is None else read_trials(cell.path(results))
+        trials = [] if study is None else search.read_trials(cell.path(results))
         if study is not None and trials:
-            write_best(results, study, trials)
+            search.write_best(results, study, trials)
 
 
 def sweep_cells(
@@ -330,27 +302,20 @@ def sweep_cells(
     executor: Executor | None = None,
     stop: Callable[[float], bool] | None = None,
 ) -> Iterator[tuple[Cell, Trial]]:
-    """Search what the cells lack, in order; yields every new trial when it is stored.
-
-    Args:
-        cells: the wanted searches; finished ones are not opened, and those open in another process are skipped.
-        results: folder of all results.
-        executor: where tasks run.
-        stop: called with the expected seconds of a task; True skips the task.
-    """
+    """Search what the cells lack and yield every new trial; ``stop``, given a task's seconds, skips it."""
     with ExitStack() as stack:
         known: dict[str, Cell] = {}
         stores: list[tuple[Study, Store, int]] = []
         for cell, _ in missing(cells, results):
             study = cell.make()
             try:
-                stores.append((study, stack.enter_context(open_store(results, study)), cell.trials))
-            except BusyError as busy:
+                stores.append((study, stack.enter_context(search.open_store(results, study)), cell.trials))
+            except search.BusyError as busy:
                 warnings.warn(f"{busy}; it is skipped here", stacklevel=2)
                 continue
             known[study.key] = cell
         own = {study.key: store for study, store, _ in stores}
-        for study, trial in sweep_all(stores, executor=executor, stop=stop):
+        for study, trial in search.sweep_all(stores, executor=executor, stop=stop):
             if not known[study.key].source:  # a repeated setting is no search's best
-                write_best(results, study, own[study.key].trials())
+                search.write_best(results, study, own[study.key].trials())
             yield known[study.key], trial

@@ -74,18 +74,11 @@ class Unit:
     run: Callable[[], Mapping[str, Any]]
 
 
-def no_units(request: Request) -> Sequence[Unit]:
-    """The units of a claim that is based on searches alone."""
-    return ()
-
-
 @dataclass(frozen=True)
 class Claim:
     """One claim of the paper.
 
     Attributes:
-        name: its name in ``newtonnet-paper reproduce``.
-        statement: the claim in one sentence.
         place: where the paper makes it.
         summarise: turns stored lines into a report; a pure function that never trains.
         units: the work of a request, in order.
@@ -100,7 +93,7 @@ class Claim:
     statement: str
     place: str
     summarise: Callable[[Sequence[Line]], Report]
-    units: Callable[[Request], Sequence[Unit]] = no_units
+    units: Callable[[Request], Sequence[Unit]] = lambda request: ()
     options: frozenset[str] = frozenset()
     version: int = 1
     load: Callable[[Path], Sequence[Line]] | None = None
@@ -255,15 +248,11 @@ def _alone(claim: Claim, results: Path) -> Iterator[None]:
     """Refuse a second process: it would do the same work and disturb timings."""
     from newtonnet.search import lock_path
 
-    lock = FileLock(lock_path(results, claim.name), timeout=0)
     try:
-        lock.acquire()
+        with FileLock(lock_path(results, claim.name), timeout=0):
+            yield
     except Timeout:
         raise ValueError(f"another process is running {claim.name} ({lines_path(claim, results)})") from None
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _identity(key: Mapping[str, Any]) -> str:

@@ -145,11 +145,11 @@ def reproduce(
     idle = no_run or (json and chosen.cells is not None)
     if not idle:
         check_writable(results / chosen.name / "lines.jsonl")
-    left = 0 if idle else work(chosen, request, results, limit=limit, place=place)
+    left = 0 if idle else _work(chosen, request, results, limit=limit, place=place)
     report = chosen.summarise(load_lines(chosen, results))
     if idle:
         _warn_if_missing(results)
-        left = left_undone(chosen, request, results)
+        left = _left_undone(chosen, request, results)
     if out is not None:
         _write(chosen, report, out, profile)
     if left:
@@ -253,7 +253,7 @@ def _as_json(claim: Claim, report: "Report", left: int, datasets: list[str] | No
     return {"claim": claim.name, "statement": claim.statement, "place": claim.place, "left": left, **kept}
 
 
-def left_undone(claim: Claim, request: Request, results: Path) -> int:
+def _left_undone(claim: Claim, request: Request, results: Path) -> int:
     """Number of trials and units of a request that are not stored."""
     from .cells import missing
 
@@ -261,16 +261,8 @@ def left_undone(claim: Claim, request: Request, results: Path) -> int:
     return trials + len(pending(claim, request, results)[0])
 
 
-def work(claim: Claim, request: Request, results: Path, *, limit: float | None, place: Place) -> int:
-    """Do the work that is not stored yet, searches first, and return the number of pieces left.
-
-    Args:
-        claim: the claim.
-        request: what to run.
-        results: folder of all results.
-        limit: start nothing new after this number of seconds.
-        place: where searches run; the claim's own units run in this process.
-    """
+def _work(claim: Claim, request: Request, results: Path, *, limit: float | None, place: Place) -> int:
+    """Do the work that is not stored yet, searches first, and return the number of pieces left."""
     from .cells import mend_best, missing, plan
 
     deadline = None if limit is None else time.monotonic() + limit

@@ -9,7 +9,7 @@ from typing import Any
 from newtonnet.search import published
 
 from .claim import Claim, Line
-from .exhibit import FAILS, HOLDS, OPEN, PARTLY, Finding, Report, Table, Value, nothing_stored, verdict_by_count
+from .exhibit import Finding, Report, Table, Value, Verdict, nothing_stored
 from .scores import NAMES
 
 _FILTER = ("O(KEC + NF²)", "O(E + F² + NF)")
@@ -129,14 +129,14 @@ def _findings(result: Line) -> tuple[Finding, ...]:
                 "BernNet is slower than the methods that are linear in K (here BernNet is linear, too)",
                 f"BernNet / NewtonNet at K = 10: {ratio:.2f} (slower: above {SLOWER})",
                 f"{_mean(published_ratio('bernnet/newtonnet@10')):.2f} on average",
-                HOLDS if ratio > SLOWER else FAILS,
+                Verdict.HOLDS if ratio > SLOWER else Verdict.FAILS,
             )
         )
     pairs = [pair for pair in means if pair.startswith("newtonnet/")]
     if pairs:
         ours = ", ".join(f"{pair} {means[pair]:.2f}" for pair in pairs) + f" (longer: above {SLOWER})"
         theirs = ", ".join(f"{pair} {_mean(published_ratio(pair)):.2f}" for pair in pairs)
-        verdict = verdict_by_count(sum(means[pair] > SLOWER for pair in pairs), len(pairs))
+        verdict = Verdict.by_count(sum(means[pair] > SLOWER for pair in pairs), len(pairs))
         found.append(Finding("NewtonNet takes longer than GPRGNN and ChebNetII", ours, theirs, verdict))
     return tuple(found)
 
@@ -145,8 +145,8 @@ def _linear(result: Line) -> Finding:
     power = result.get("growth_exponent", {}).get("edges")
     statement = "Time grows linearly with the edges"
     if power is None:
-        return Finding(statement, "not measured", "O(KEF + NF²)", OPEN)
-    verdict = HOLDS if power <= 1.1 else PARTLY if power <= 1.3 else FAILS
+        return Finding(statement, "not measured", "O(KEF + NF²)", Verdict.OPEN)
+    verdict = Verdict.HOLDS if power <= 1.1 else Verdict.PARTLY if power <= 1.3 else Verdict.FAILS
     return Finding(statement, f"with exponent {power:.2f}", "O(KEF + NF²)", verdict)
 
 

@@ -23,25 +23,7 @@ COLOURS = {
 }
 SHADES = ("#eff6ff", "#fffbeb", "#ecfdf5")
 PER_ROW = 3
-LOOK: dict[Any, Any] = {
-    "font.family": "sans-serif",
-    "font.size": 9.5,
-    "axes.titlesize": 10.5,
-    "axes.titleweight": "bold",
-    "axes.edgecolor": "#475569",
-    "axes.labelcolor": "#334155",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e2e8f0",
-    "grid.linewidth": 0.7,
-    "xtick.color": "#475569",
-    "ytick.color": "#475569",
-    "legend.frameon": False,
-    "legend.fontsize": 8.5,
-    "svg.hashsalt": "newtonnet",
-    "svg.fonttype": "path",
-}
+LOOK = Path(__file__).with_suffix(".mplstyle")
 
 
 def save_figure(figure: Figure, stem: Path) -> list[Path]:
@@ -53,18 +35,11 @@ def save_figure(figure: Figure, stem: Path) -> list[Path]:
     import matplotlib
 
     paths = [stem.with_name(stem.name + ending) for ending in (".png", ".svg")]
-    with matplotlib.rc_context(LOOK):
+    with matplotlib.rc_context(fname=LOOK):
         drawing = draw(figure)
         for path, stamp in zip(paths, ("Creation Time", "Date"), strict=True):
             with whole_file(path) as temporary:
-                drawing.savefig(
-                    temporary,
-                    format=path.suffix[1:],
-                    dpi=160,
-                    metadata={stamp: None},
-                    bbox_inches="tight",
-                    pad_inches=0.08,
-                )
+                drawing.savefig(temporary, format=path.suffix[1:], metadata={stamp: None})
     return paths
 
 
@@ -95,27 +70,11 @@ def _draw_panel(axes: "Axes", panel: Curves) -> None:
         _draw_series(axes, series, order)
     for x, text in panel.upright:
         axes.axvline(x, color=COLOURS["quiet"], linestyle=":", linewidth=1.2, zorder=1)
-        axes.annotate(
-            text,
-            (x, 1),
-            xycoords=("data", "axes fraction"),
-            xytext=(3, -2),
-            textcoords="offset points",
-            va="top",
-            color="#64748b",
-            fontsize=8.5,
-        )
+        _label(axes, text, x, 1, xytext=(3, -2), textcoords="offset points", va="top", color="#64748b")
     for arrow in panel.arrows:
         if arrow.text:
-            axes.annotate(
-                arrow.text,
-                (arrow.x, 0.03),
-                xycoords=("data", "axes fraction"),
-                ha="center",
-                fontsize=8.5,
-                fontweight="bold",
-                color=COLOURS["high"] if arrow.text == "encouraged" else "#b91c1c",
-            )
+            colour = COLOURS["high"] if arrow.text == "encouraged" else "#b91c1c"
+            _label(axes, arrow.text, arrow.x, 0.03, ha="center", fontweight="bold", color=colour)
         else:
             style = {"arrowstyle": "-|>", "color": COLOURS["second"], "linewidth": 1.3, "shrinkA": 0, "shrinkB": 0}
             axes.annotate("", (arrow.x, arrow.end), (arrow.x, arrow.start), arrowprops=style, zorder=3)
@@ -133,6 +92,11 @@ def _draw_panel(axes: "Axes", panel: Curves) -> None:
     axes.set_ylabel(panel.y_label)
     if any(series.name for series in panel.series):
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, columnspacing=1.4, handlelength=1.8)
+
+
+def _label(axes: "Axes", text: str, x: float, height: float, **look: Any) -> None:
+    """A word at an abscissa of the data and a height as a share of the panel."""
+    axes.annotate(text, (x, height), xycoords=("data", "axes fraction"), **{"fontsize": 8.5, **look})
 
 
 def _draw_series(axes: "Axes", series: Series, order: int) -> None:
@@ -160,13 +124,5 @@ def _shade(axes: "Axes") -> None:
     edges = (0.0, *BANDS, 2.0)
     for name, shade, left, right in zip(NAMES, SHADES, edges, edges[1:], strict=False):
         axes.axvspan(left, right, color=shade, zorder=0, linewidth=0)
-        axes.annotate(
-            name,
-            ((left + right) / 2, 1.015),
-            xycoords=("data", "axes fraction"),
-            ha="center",
-            va="bottom",
-            color=COLOURS[name],
-            fontsize=9,
-        )
+        _label(axes, name, (left + right) / 2, 1.015, ha="center", va="bottom", color=COLOURS[name], fontsize=9)
     axes.set_xlim(-0.03, 2.03)

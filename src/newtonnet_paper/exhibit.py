@@ -2,13 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Literal
-
-HOLDS, PARTLY, UNSURE, FAILS = "holds", "holds in part", "not certain", "does not hold"
-"""The verdicts on a statement; not certain: the measurements are consistent with it and with its opposite."""
-
-OPEN = "not measured yet"
-"""In place of a verdict where nothing was measured."""
 
 Role = Literal["main", "second", "quiet", "low", "middle", "high"]
 """What the colour of a curve means."""
@@ -21,6 +16,30 @@ Value = str | float | int | None
 """One value of a table; None is shown as a dash."""
 
 
+class Verdict(StrEnum):
+    """Whether a statement holds; not certain: the measurements are consistent with it and with its opposite."""
+
+    HOLDS = "holds"
+    PARTLY = "holds in part"
+    UNSURE = "not certain"
+    FAILS = "does not hold"
+    OPEN = "not measured yet"
+
+    @classmethod
+    def by_count(cls, good: int, count: int) -> "Verdict":
+        """The verdict on a statement that holds in ``good`` of ``count`` cases.
+
+        >>> [str(Verdict.by_count(good, count)) for good, count in ((2, 2), (1, 2), (0, 2), (0, 0))]
+        ['holds', 'holds in part', 'does not hold', 'not measured yet']
+        """
+        return cls.OPEN if not count else cls.HOLDS if good == count else cls.PARTLY if good else cls.FAILS
+
+    @classmethod
+    def by_interval(cls, low: float, high: float) -> "Verdict":
+        """The verdict on a statement that a quantity is above 0, by its confidence interval."""
+        return cls.HOLDS if low > 0 else cls.FAILS if high < 0 else cls.UNSURE
+
+
 @dataclass(frozen=True)
 class Finding:
     """One statement of the paper, what was measured here, and whether the statement holds."""
@@ -28,7 +47,7 @@ class Finding:
     statement: str
     ours: str
     published: str
-    verdict: str
+    verdict: Verdict
 
 
 @dataclass(frozen=True)
@@ -88,10 +107,6 @@ class Curves:
     """One panel: named series over one pair of axes.
 
     Attributes:
-        title: above the panel.
-        x_label: label of the horizontal axis.
-        y_label: label of the vertical axis.
-        series: the curves, in drawing order.
         bands: shade the low, middle and high thirds of the spectrum behind the curves.
         logarithmic: use a logarithmic vertical axis.
         upright: dotted vertical lines as pairs of abscissa and label.
@@ -126,9 +141,6 @@ class Report:
     """The results of one claim.
 
     Attributes:
-        findings: the paper's statements and our measurements.
-        tables: all numbers.
-        figures: all figures.
         text: paragraphs in markdown for the page, such as a derivation.
         data: what ``--json`` prints under ``data``, for programs.
         page: name of the page to write from this report, without suffix; empty for none.
@@ -158,22 +170,6 @@ def make_table(title: str, rows: Sequence[Mapping[str, Value]], *notes: str) -> 
 
 def nothing_stored(statement: str, published: str, *, bare: bool = False) -> Report:
     """The report of a claim without stored results."""
-    return Report((Finding(statement, "nothing stored", published, OPEN),), data={} if bare else None, bare=bare)
-
-
-def verdict_by_count(good: int, count: int) -> str:
-    """The verdict on a statement that holds in ``good`` of ``count`` cases.
-
-    >>> verdict_by_count(2, 2), verdict_by_count(1, 2), verdict_by_count(0, 2), verdict_by_count(0, 0)
-    ('holds', 'holds in part', 'does not hold', 'not measured yet')
-    """
-    return OPEN if not count else HOLDS if good == count else PARTLY if good else FAILS
-
-
-def verdict_by_interval(low: float, high: float) -> str:
-    """The verdict on a statement that a quantity is above 0, by its confidence interval.
-
-    >>> verdict_by_interval(0.1, 2.0), verdict_by_interval(-1.0, 2.0), verdict_by_interval(-2.0, -0.1)
-    ('holds', 'not certain', 'does not hold')
-    """
-    return HOLDS if low > 0 else FAILS if high < 0 else UNSURE
+    return Report(
+        (Finding(statement, "nothing stored", published, Verdict.OPEN),), data={} if bare else None, bare=bare
+    )

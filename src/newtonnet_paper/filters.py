@@ -12,19 +12,7 @@ from newtonnet.training import FREQUENCIES
 
 from .cells import Cell, StoredSearch, chosen_datasets, read_all, trials_of
 from .claim import Claim, Line, Request
-from .exhibit import (
-    BANDS,
-    Curves,
-    Figure,
-    Finding,
-    Report,
-    Role,
-    Series,
-    Value,
-    make_table,
-    nothing_stored,
-    verdict_by_count,
-)
+from .exhibit import BANDS, Curves, Figure, Finding, Report, Role, Series, Value, Verdict, make_table, nothing_stored
 from .scores import NAMES, how_made
 from .table1 import BEYOND_GRAPHS, PAPER_GRAPHS
 
@@ -138,8 +126,8 @@ def _findings(shares: dict[tuple[str, str], Array]) -> tuple[Finding, ...]:
         each = ", ".join(f"{graph} {mine:.2f}, the others at most {other:.2f}" for graph, (mine, other) in high.items())
         text_high = f"the largest share by at least {MARGIN} on {more} of {len(high)} graphs ({each})"
     return (
-        Finding(_STATEMENTS[0], text_low or "nothing stored", "Fig. 5", verdict_by_count(sum(passed), len(passed))),
-        Finding(_STATEMENTS[1], text_high, "Fig. 5 and appendix", verdict_by_count(more, len(high))),
+        Finding(_STATEMENTS[0], text_low or "nothing stored", "Fig. 5", Verdict.by_count(sum(passed), len(passed))),
+        Finding(_STATEMENTS[1], text_high, "Fig. 5 and appendix", Verdict.by_count(more, len(high))),
     )
 
 

@@ -12,7 +12,7 @@ from newtonnet.search import best_trial, published
 
 from .cells import HERO, Cell, chosen_datasets, read_all, trials_of
 from .claim import Claim, Line, Request, Unit, own_lines
-from .exhibit import Finding, Report, Value, make_table, nothing_stored, verdict_by_count
+from .exhibit import Finding, Report, Value, Verdict, make_table, nothing_stored
 from .scores import how_made
 from .table1 import PAPER_GRAPHS
 
@@ -91,14 +91,14 @@ def summarise(lines: Sequence[Line]) -> Report:
                 near_statement,
                 f"on {sum(near.values())} of {len(near)} graphs" + (f"; not on {', '.join(far)}" if far else ""),
                 "on all but cornell",
-                verdict_by_count(sum(near.values()), len(near)),
+                Verdict.by_count(sum(near.values()), len(near)),
             ),
             Finding(
                 "The learned homophily is on the true one's side of 1/C, which determines the regulariser's target",
                 f"on {len(sides) - len(wrong)} of {len(sides)} graphs"
                 + (f"; splits on the other side: {elsewhere}" if wrong else ""),
                 "implied",
-                verdict_by_count(len(sides) - len(wrong), len(sides)),
+                Verdict.by_count(len(sides) - len(wrong), len(sides)),
             ),
         ),
         tables=(table,),

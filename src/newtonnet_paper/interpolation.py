@@ -21,20 +21,7 @@ from newtonnet.polynomials import (
 from newtonnet.training import band_masks, shape_penalty
 
 from .claim import Claim, Line, Request, Unit
-from .exhibit import (
-    BANDS,
-    FAILS,
-    HOLDS,
-    Arrow,
-    Curves,
-    Figure,
-    Finding,
-    Report,
-    Series,
-    Table,
-    make_table,
-    nothing_stored,
-)
+from .exhibit import BANDS, Arrow, Curves, Figure, Finding, Report, Series, Table, Verdict, make_table, nothing_stored
 from .frequency import AMPLITUDES
 
 DEGREE = 5
@@ -47,10 +34,10 @@ EDGES = (0.0, *CUTS, 2.0)
 
 
 def approximation() -> dict[str, Any]:
-    r"""Six values of an uneven filter, fitted in three ways on [0, 2].
+    """Six values of an irregular filter, fitted in three ways on [0, 2].
 
-    Interpolation passes through all of them; the cubic of least squares and the Bernstein polynomial with these values
-    as coefficients (BernNet's form) do not.
+    Interpolation passes through all of them; the least-squares cubic and the Bernstein polynomial with these values as
+    coefficients (BernNet's form) do not.
     """
     points = equispaced(DEGREE)
     values = torch.tensor([1.6, 0.5, 0.3, 1.2, 0.8, 0.2], dtype=torch.float64)
@@ -152,14 +139,16 @@ def _findings(fits: Any, errors: Any) -> tuple[Finding, ...]:
             f"largest miss {misses['interpolation']:.0e} (least squares of degree 3: {misses['least squares']:.2f}, "
             f"Bernstein: {misses['bernstein']:.2f})",
             "a drawing",
-            HOLDS if misses["interpolation"] < 1e-9 < min(misses["least squares"], misses["bernstein"]) else FAILS,
+            Verdict.HOLDS
+            if misses["interpolation"] < 1e-9 < min(misses["least squares"], misses["bernstein"])
+            else Verdict.FAILS,
         ),
         Finding(
             "a high degree suffers from Runge's phenomenon",
             f"equispaced points: error {equal[0]:.2g} at K = 2, {equal[-1]:.3g} at K = 20; Chebyshev points: "
             f"{chebyshev[0]:.2g} and {chebyshev[-1]:.2g}",
             "given as the reason why accuracy falls with K",
-            HOLDS if equal[-1] > 10 * equal[0] and chebyshev[-1] < chebyshev[0] else FAILS,
+            Verdict.HOLDS if equal[-1] > 10 * equal[0] and chebyshev[-1] < chebyshev[0] else Verdict.FAILS,
         ),
     )
 
@@ -182,21 +171,15 @@ def _runge_table(errors: Any) -> Table:
 
 def draw_candidates() -> Figure:
     """The possible amplitudes in each third of the spectrum, and one filter (Fig. 1a)."""
-    levels = tuple(
-        Series(
-            f"choices for {band} frequencies" if level == AMPLITUDES[0] else "",
-            ends,
-            (level, level),
-            kind="dashed",
-            role=band,
-        )
-        for band, ends in zip(BANDS, pairwise(EDGES), strict=True)
-        for level in AMPLITUDES
-    )
+    series = []
+    for band, ends in zip(BANDS, pairwise(EDGES), strict=True):
+        for level in AMPLITUDES:
+            name = f"choices for {band} frequencies" if level == AMPLITUDES[0] else ""
+            series.append(Series(name, ends, (level, level), kind="dashed", role=band))
     x = tuple(edge for ends in pairwise(EDGES) for edge in ends)
     y = tuple(amplitude for amplitude in CANDIDATE for _ in range(2))
     solid = Series("one of the 216 candidates", x, y, role="main")
-    panel = Curves("Candidate filters", "frequency λ", "amplitude g(λ)", (*levels, solid), bands=True)
+    panel = Curves("Candidate filters", "frequency λ", "amplitude g(λ)", (*series, solid), bands=True)
     return Figure("candidates", "Six amplitudes in each third of the spectrum give 216 filters (Fig. 1a).", (panel,))
 
 
@@ -212,20 +195,12 @@ def draw_framework(shapes: Any) -> Figure:
             Series("values t at the points q", points, values, kind="points", role="second"),
         )
         # Shorter than the full distance, so that the head of the arrow stays visible.
-        arrows = tuple(Arrow(q, 1.0, 1 + 0.85 * (t - 1)) for q, t in zip(points, values, strict=True))
-        words = ["encouraged" if sum(values[2 * i : 2 * i + 2]) > 2 else "discouraged" for i in range(3)]
-        labels = tuple(Arrow((EDGES[i] + EDGES[i + 1]) / 2, 0.0, 0.0, word) for i, word in enumerate(words))
-        relation = ">" if shape["homophily"] > 0.5 else "<"
-        panels.append(
-            Curves(
-                f"{name}: h = {shape['homophily']:g} {relation} 1/C = 0.5",
-                "frequency λ",
-                "amplitude",
-                series,
-                bands=True,
-                arrows=(*arrows, *labels),
-            )
-        )
+        arrows = [Arrow(q, 1.0, 1 + 0.85 * (t - 1)) for q, t in zip(points, values, strict=True)]
+        for i, (left, right) in enumerate(pairwise(EDGES)):
+            word = "encouraged" if sum(values[2 * i : 2 * i + 2]) > 2 else "discouraged"
+            arrows.append(Arrow((left + right) / 2, 0.0, 0.0, word))
+        title = f"{name}: h = {shape['homophily']:g} {'>' if shape['homophily'] > 0.5 else '<'} 1/C = 0.5"
+        panels.append(Curves(title, "frequency λ", "amplitude", series, bands=True, arrows=tuple(arrows)))
     caption = (
         f"K = 5: six points, two in each third of the spectrum, and where {STEPS} steps on the shape-aware penalty "
         f"alone (gammas 1, learning rate {RATE:g}) move their values from 1 (Fig. 2)."
@@ -235,41 +210,32 @@ def draw_framework(shapes: Any) -> Figure:
 
 def draw_approximation(fits: Any) -> Figure:
     """Given values, polynomials that approximate them, and the polynomial that interpolates them."""
-    grid = tuple(fits["grid"])
+    grid, axes = tuple(fits["grid"]), ("frequency λ", "amplitude")
     given = Series("given values", tuple(fits["points"]), tuple(fits["values"]), kind="points", role="second")
-    left = (
+    near = (
         Series("least squares, degree 3", grid, tuple(fits["fits"]["least squares"])),
         Series("Bernstein, degree 5", grid, tuple(fits["fits"]["bernstein"]), kind="dashed", role="high"),
-        given,
     )
-    right = (Series("Newton interpolation, degree 5", grid, tuple(fits["fits"]["interpolation"])), given)
+    through = Series("Newton interpolation, degree 5", grid, tuple(fits["fits"]["interpolation"]))
+    panels = (Curves("Approximation", *axes, (*near, given)), Curves("Interpolation", *axes, (through, given)))
     caption = "Approximation comes close to given values, interpolation passes through them."
-    axes = ("frequency λ", "amplitude")
-    return Figure(
-        "approximation", caption, (Curves("Approximation", *axes, left), Curves("Interpolation", *axes, right))
-    )
+    return Figure("approximation", caption, panels)
 
 
 def draw_runge(errors: Any) -> Figure:
     """Errors and Lebesgue constants by degree, for both kinds of points."""
     degrees = tuple(float(degree) for degree in errors["degrees"])
-    panels = tuple(
-        Curves(
-            title,
-            "degree K",
-            label,
-            (
-                Series("equispaced points", degrees, tuple(errors[kind]["equispaced"]), role="high"),
-                Series("Chebyshev points", degrees, tuple(errors[kind]["chebyshev"]), role="low"),
-            ),
-            logarithmic=True,
+    panels = []
+    for kind, title, label in (
+        ("errors", "Runge's phenomenon", "largest error"),
+        ("constants", "Amplification of errors", "Lebesgue constant"),
+    ):
+        series = (
+            Series("equispaced points", degrees, tuple(errors[kind]["equispaced"]), role="high"),
+            Series("Chebyshev points", degrees, tuple(errors[kind]["chebyshev"]), role="low"),
         )
-        for kind, title, label in (
-            ("errors", "Runge's phenomenon", "largest error"),
-            ("constants", "Amplification of errors", "Lebesgue constant"),
-        )
-    )
-    return Figure("runge", "Interpolating 1 / (1 + 25 (λ - 1)²) on [0, 2].", panels)
+        panels.append(Curves(title, "degree K", label, series, logarithmic=True))
+    return Figure("runge", "Interpolating 1 / (1 + 25 (λ - 1)²) on [0, 2].", tuple(panels))
 
 
 INTERPOLATION = Claim(

@@ -13,9 +13,9 @@ from rich.text import Text
 from newtonnet.files import fill_marked
 
 from .claim import Claim, load_lines
-from .exhibit import FAILS, HOLDS, PARTLY, UNSURE, Report, Table, Value
+from .exhibit import Report, Table, Value, Verdict
 
-COLOURS = {HOLDS: "green", PARTLY: "yellow", UNSURE: "yellow", FAILS: "red"}
+COLOURS = {Verdict.HOLDS: "green", Verdict.PARTLY: "yellow", Verdict.UNSURE: "yellow", Verdict.FAILS: "red"}
 COMMAND = "newtonnet-paper reproduce all --no-run --out docs"
 
 READING = (
@@ -46,17 +46,12 @@ def table_grid(table: Table, *, titled: bool = True) -> RenderableType:
         grid.add_column(escape(column), justify="right" if numeric else "left", overflow="fold")
     for row in table.rows:
         texts = [_text(value) for value in row]
-        grid.add_row(*(Text(text, style=COLOURS[text]) if text in COLOURS else escape(text) for text in texts))
+        grid.add_row(*(Text(text, style=COLOURS[Verdict(text)]) if text in COLOURS else escape(text) for text in texts))
     return Group(grid, *(Text(note, style="dim") for note in table.notes))
 
 
 def table_markdown(table: Table, *, titled: bool = True, align: str = "---") -> str:
-    """A table under its title, with its notes below.
-
-    Args:
-        table: the table.
-        titled: begin with the title as a heading.
-        align: the rule of all columns but the first; ``---:`` aligns them to the right.
+    """A table under its title, with its notes below; ``align`` is the rule of all columns but the first.
 
     >>> print(table_markdown(Table("Squares", ("x", "x²"), ((1, 1), (2, None)))))
     ### Squares
@@ -85,25 +80,18 @@ def _findings(report: Report) -> Table:
     return Table("Findings", columns, tuple(astuple(finding) for finding in report.findings))
 
 
-def report_markdown(claim: Claim, report: Report, *, command: str, pictures: str = "figures") -> str:
-    """The page of a claim: statement, findings, text, tables and figures.
-
-    Args:
-        claim: the claim.
-        report: its results.
-        command: the command that writes the page.
-        pictures: folder of the figures, relative to the page.
-    """
+def report_markdown(claim: Claim, report: Report, *, command: str) -> str:
+    """The page of a claim, which ``command`` writes: statement, findings, text, tables and figures."""
     parts = [
         f"# {claim.name.capitalize()}",
         f"{claim.statement} ({claim.place}.)",
         f"This page is written by `{command}` from stored results; do not edit it by hand.",
-        *claim_sections(claim, report, pictures=pictures),
+        *claim_sections(claim, report),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def claim_sections(claim: Claim, report: Report, *, pictures: str = "figures", brief: bool = False) -> list[str]:
+def claim_sections(claim: Claim, report: Report, *, brief: bool = False) -> list[str]:
     """Findings, text, tables and figures of a claim as paragraphs of markdown; only the findings if brief."""
     parts = [table_markdown(_findings(report))]
     if brief:
@@ -111,7 +99,7 @@ def claim_sections(claim: Claim, report: Report, *, pictures: str = "figures", b
     parts += [report.text.strip()] * bool(report.text)
     parts += [table_markdown(table) for table in report.tables]
     for figure in report.figures:
-        parts.append(f"![{figure.caption}]({pictures}/{claim.name}-{figure.name}.svg)\n\n*{figure.caption}*")
+        parts.append(f"![{figure.caption}](figures/{claim.name}-{figure.name}.svg)\n\n*{figure.caption}*")
     return parts
 
 

@@ -4,12 +4,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from newtonnet.datasets import CATALOGUE
 from newtonnet.search import SELECTIONS, Selection, best_trial, published
 from newtonnet.training import SIGNIFICANT, Estimate, compare, estimate, holm
 
 from .cells import HERO, Cell, StoredSearch, full_search
-from .exhibit import FAILS, HOLDS, OPEN, PARTLY, UNSURE, Table, Value, make_table
+from .exhibit import Table, Value, Verdict, make_table
 
 NAMES = {
     "mlp": "MLP",
@@ -119,12 +121,8 @@ def gain(ours: StoredSearch, theirs: StoredSearch, selection: str) -> Estimate |
     return compare(one.test, other.test, split_ratio(ours.dataset, ours.protocol))
 
 
-def verdict_on_gains(gains: Sequence[Estimate], *, others: Sequence[Estimate] = ()) -> str:
-    """The verdict on gains that should all be above 0, by tests that Holm's method adjusts.
-
-    Args:
-        gains: one for each graph.
-        others: gains of other statements of the same claim, which Holm's method counts too.
+def verdict_on_gains(gains: Sequence[Estimate], *, others: Sequence[Estimate] = ()) -> Verdict:
+    """The verdict on gains that should all be above 0; Holm's method also counts ``others`` of the same claim.
 
     >>> found = ((2.0, 0.001), (0.5, 0.3), (-2.0, 0.001))
     >>> up, flat, down = (Estimate(mean, mean - 1, mean + 1, p, splits=10) for mean, p in found)
@@ -132,12 +130,12 @@ def verdict_on_gains(gains: Sequence[Estimate], *, others: Sequence[Estimate] = 
     ['holds', 'holds in part', 'not certain', 'does not hold']
     """
     if not gains:
-        return OPEN
+        return Verdict.OPEN
     adjusted = holm([gain.p for gain in (*gains, *others)])
     clear = [gain.mean for gain, p in zip(gains, adjusted, strict=False) if p < SIGNIFICANT]
     if any(mean < 0 for mean in clear):
-        return FAILS
-    return HOLDS if len(clear) == len(gains) else PARTLY if clear else UNSURE
+        return Verdict.FAILS
+    return Verdict.HOLDS if len(clear) == len(gains) else Verdict.PARTLY if clear else Verdict.UNSURE
 
 
 def against(pairs: Mapping[str, tuple[SplitScores, SplitScores]], ratio: float) -> dict[str, tuple[Estimate, float]]:
@@ -170,12 +168,7 @@ def p_text(p: float) -> str:
 
 
 def how_made(stored: Sequence[StoredSearch], *, tried: str = "{} settings tried for each cell") -> str:
-    """Protocol, splits, training and number of settings of some studies, in one sentence.
-
-    Args:
-        stored: the studies.
-        tried: the words for the number of settings.
-    """
+    """Protocol, splits, number of settings (in the words of ``tried``) and training of some studies."""
     words = {
         "random": "random (60/20/20 of the labelled nodes, successive permutations of RandomState(33780))",
         "fixed": "fixed (the published splits)",
@@ -220,14 +213,7 @@ SUPERSCRIPTS = "Superscripts give the number of settings tried where it is lower
 
 
 def overview(searches: Searches, remarks: Mapping[str, str], *, title: str, notes: Sequence[str]) -> Table:
-    """Graphs in rows and methods in columns: mean ± std by the paper's selection, the published mean in brackets.
-
-    Args:
-        searches: what is stored.
-        remarks: the graphs, each with a remark to put after its name; empty for none.
-        title: title of the table.
-        notes: notes below the table.
-    """
+    """Mean ± std by the paper's selection, and the published mean, of all methods on the graphs in ``remarks``."""
     rows = []
     for dataset, remark in remarks.items():
         row: dict[str, Value] = {"graph": f"{dataset} ({remark})" if remark else dataset}
@@ -336,14 +322,14 @@ class Standing:
     behind: tuple[tuple[str, str], ...]
     compared: int
 
-    def verdict(self, led: Collection[str]) -> str:
+    def verdict(self, led: Collection[str]) -> Verdict:
         """The verdict on "NewtonNet is first on these graphs"; differences that may be chance do not count."""
         if not self.compared:
-            return OPEN
+            return Verdict.OPEN
         clear = set(led) & set(self.clear)
         if clear:
-            return HOLDS if clear == set(led) and not self.behind else PARTLY
-        return FAILS if self.behind else UNSURE
+            return Verdict.HOLDS if clear == set(led) and not self.behind else Verdict.PARTLY
+        return Verdict.FAILS if self.behind else Verdict.UNSURE
 
     def __str__(self) -> str:
         """One line for people."""
@@ -385,37 +371,37 @@ def standing(searches: Searches, datasets: Sequence[str]) -> Standing:
 
 def effort_table(searches: Searches, datasets: Sequence[str], *, command: str) -> Table:
     """Settings tried and wanted, hours of one core spent and left, and methods not begun, graph by graph."""
-    counts: list[tuple[str, int, int, float, float, list[str]]] = []
+    counts = []
     for dataset in datasets:
-        tried, wanted, spent, left = 0, 0, 0.0, 0.0
-        idle = [name for model, name in NAMES.items() if (dataset, model) not in searches]
+        count = np.zeros(4)
         for model in NAMES:
             cell, stored = Cell(dataset, model, full_search(dataset)), searches.get((dataset, model))
-            wanted += cell.wanted
-            if stored is not None:
-                done = min(len(stored.trials), cell.wanted)
-                hours = sum(trial.seconds for trial in stored.trials) / 3600
-                tried, spent = tried + done, spent + hours
-                left += (cell.wanted - done) * hours / len(stored.trials)
-        counts.append((dataset, tried, wanted, spent, left, idle))
-    _, *numbers, idles = zip(*counts, strict=True)
-    total = sum(len(idle) for idle in idles)
-    words = ["all" if len(idle) == len(NAMES) else ", ".join(idle) for idle in idles]
-    sums = ("together", *(sum(column) for column in numbers), [])
+            trials = () if stored is None else stored.trials
+            done, hours = min(len(trials), cell.wanted), sum(trial.seconds for trial in trials) / 3600
+            left = (cell.wanted - done) * hours / len(trials) if trials else 0.0
+            count += (done, cell.wanted, hours, left)
+        counts.append(count)
+    idle = [[name for model, name in NAMES.items() if (dataset, model) not in searches] for dataset in datasets]
+    total = sum(len(names) for names in idle)
+    last = [
+        *("all" if len(names) == len(NAMES) else ", ".join(names) for names in idle),
+        f"{total} in all" * bool(total),
+    ]
+    rows: list[dict[str, Value]] = [
+        {
+            "graph": name,
+            "settings tried": f"{tried:.0f} of {wanted:.0f}",
+            "hours of one core": f"{spent:.1f}",
+            "hours left": f"{left:.1f}" if left else "–",
+            "not begun": idle_text,
+        }
+        for name, (tried, wanted, spent, left), idle_text in zip(
+            (*datasets, "together"), (*counts, np.sum(counts, axis=0)), last, strict=True
+        )
+    ]
     return make_table(
         "Cost of the searches",
-        [
-            {
-                "graph": dataset,
-                "settings tried": f"{tried} of {wanted}",
-                "hours of one core": f"{spent:.1f}",
-                "hours left": f"{left:.1f}" if left else "–",
-                "not begun": word,
-            }
-            for (dataset, tried, wanted, spent, left, _), word in zip(
-                [*counts, sums], [*words, f"{total} in all" if total else ""], strict=True
-            )
-        ],
+        rows,
         "Each setting is trained on all splits. Hours left are estimated from the mean time of the settings tried, and "
         "only for searches that have begun (`newtonnet search --plan` measures the others).",
         f"Command: `{command}`",

@@ -11,24 +11,7 @@ from newtonnet.training import GAMMAS, Estimate, compare, contrast, estimate
 
 from .cells import HERO, Cell, StoredSearch, chosen_datasets, chosen_setting, read_stored
 from .claim import Claim, Line, Request
-from .exhibit import (
-    BANDS,
-    FAILS,
-    HOLDS,
-    OPEN,
-    PARTLY,
-    UNSURE,
-    Curves,
-    Figure,
-    Finding,
-    Report,
-    Role,
-    Series,
-    Table,
-    make_table,
-    nothing_stored,
-    verdict_by_interval,
-)
+from .exhibit import BANDS, Curves, Figure, Finding, Report, Role, Series, Table, Verdict, make_table, nothing_stored
 from .scores import how_made, split_ratio
 
 STRENGTHS = (0.0, 0.01, 0.1, 1.0, 10.0, 100.0)
@@ -201,14 +184,14 @@ def _gamma_findings(lines: Sequence[Line]) -> list[Finding]:
         if most is not None and found is not None:
             moves[graph] = most["what"], found
     if set(moves) != set(GAMMA_GRAPHS):
-        return [Finding(_GAMMAS, "not all grids are stored", "yes", OPEN)] if lines else []
+        return [Finding(_GAMMAS, "not all grids are stored", "yes", Verdict.OPEN)] if lines else []
     more = contrast([moves["chameleon"][1]], [moves["citeseer"][1]])
     texts = "; ".join(f"{graph}: {one.signed} by {gamma}" for graph, (gamma, one) in moves.items())
     ours = (
         "for the gamma that changes the validation score most, from the strength with the worst validation score to "
         f"the best: {texts}; chameleon − citeseer {more.signed}"
     )
-    return [Finding(_GAMMAS, ours, "yes", verdict_by_interval(more.low, more.high))]
+    return [Finding(_GAMMAS, ours, "yes", Verdict.by_interval(more.low, more.high))]
 
 
 def _range(stored: StoredSearch) -> float:
@@ -250,13 +233,13 @@ def _decline(stored: StoredSearch) -> Finding:
         largest = [trial for trial in own if _value(stored, trial, "degree") == DEGREES[-1]]
         others = [trial for trial in own if _value(stored, trial, "degree") != DEGREES[-1]]
         if not largest or not others:
-            return Finding(statement, "not all degrees are stored", _DEGREES_PUBLISHED, OPEN)
+            return Finding(statement, "not all degrees are stored", _DEGREES_PUBLISHED, Verdict.OPEN)
         last[kind] = largest[0]
         drops[kind] = compare(_percent(best_trial(others)), _percent(largest[0]), ratio)
     equispaced, chebyshev = (drops[kind] for kind in POINTS)
     gain = compare(_percent(last["chebyshev"]), _percent(last["equispaced"]), ratio)
     if equispaced is None or chebyshev is None or gain is None:
-        return Finding(statement, "not all degrees have scores", _DEGREES_PUBLISHED, OPEN)
+        return Finding(statement, "not all degrees have scores", _DEGREES_PUBLISHED, Verdict.OPEN)
     ours = (
         f"loss from the K with the best validation score to K = {DEGREES[-1]}: equispaced {_text(equispaced)}, "
         f"Chebyshev {_text(chebyshev)}; Chebyshev − equispaced at K = {DEGREES[-1]}: {gain.signed}"
@@ -264,13 +247,13 @@ def _decline(stored: StoredSearch) -> Finding:
     return Finding(statement, ours, _DEGREES_PUBLISHED, _decline_verdict(equispaced, chebyshev, gain))
 
 
-def _decline_verdict(equispaced: Estimate, chebyshev: Estimate, gain: Estimate) -> str:
+def _decline_verdict(equispaced: Estimate, chebyshev: Estimate, gain: Estimate) -> Verdict:
     """Both halves of the statement need an interval above 0; an interval below 0 contradicts it."""
     if equispaced.high < 0 or gain.high < 0:
-        return FAILS
+        return Verdict.FAILS
     if equispaced.low > 0 and gain.low > 0:
-        return HOLDS if chebyshev.low <= 0 else PARTLY
-    return PARTLY if equispaced.low > 0 or gain.low > 0 else UNSURE
+        return Verdict.HOLDS if chebyshev.low <= 0 else Verdict.PARTLY
+    return Verdict.PARTLY if equispaced.low > 0 or gain.low > 0 else Verdict.UNSURE
 
 
 SENSITIVITY = Claim(

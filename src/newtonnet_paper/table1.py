@@ -1,6 +1,6 @@
 """The comparison of all methods as two claims: on the graphs of the paper's Table 1, and on graphs beyond it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -8,24 +8,11 @@ from newtonnet.datasets import CATALOGUE
 from newtonnet.datasets import summarise as describe
 from newtonnet.search import published
 
+from . import scores
 from .cells import HERO, Cell, StoredSearch, chosen_datasets, read_all, trials_of
 from .claim import Claim, Line, Request
-from .exhibit import FAILS, HOLDS, OPEN, PARTLY, UNSURE, Finding, Report, nothing_stored
-from .scores import (
-    NAMES,
-    SUPERSCRIPTS,
-    Searches,
-    SplitScores,
-    as_json,
-    effort_table,
-    graph_table,
-    how_made,
-    newtonnet_table,
-    overview,
-    published_text,
-    scores_of,
-    standing,
-)
+from .exhibit import Finding, Report, Table, Verdict, nothing_stored
+from .scores import NAMES, Searches, SplitScores, standing
 
 PAPER_GRAPHS = dict.fromkeys(published.DATASETS, "random")
 """The graphs of Table 1, each with its protocol."""
@@ -69,24 +56,24 @@ def summarise_paper(lines: Sequence[Line]) -> Report:
     there = by_cell(lines)
     if not there:
         return nothing_stored("NewtonNet reaches the published accuracy", "Table 1", bare=True)
-    done = [dataset for dataset in PAPER_GRAPHS if any(name == dataset for name, _ in there)]
+    done = _searched(there, PAPER_GRAPHS)
     absent = [name for name in PAPER_GRAPHS if name not in done and not describe(name).available]
-    made = how_made(list(there.values()))
+    made = scores.how_made(list(there.values()))
     fill = "; ".join(f"{name}: `{_command('table1', name)}`" for name in absent)
-    return _report(
-        "table1",
+    matrix = scores.overview(
         there,
         {name: "data not available" if name in absent else "" for name in PAPER_GRAPHS},
-        done,
         title="All methods on all graphs",
         notes=[
-            f"Test score in percent by the paper's selection; in brackets the paper's own mean. {SUPERSCRIPTS} {made}",
+            "Test score in percent by the paper's selection; in brackets the paper's own mean. "
+            f"{scores.SUPERSCRIPTS} {made}",
             *[f"Data not available; put the files in $NEWTONNET_DATA and fill a row with: {fill}"] * bool(fill),
+            f"Command: `{_command('table1')}`",
         ],
-        details=[made, *_warnings(done)],
-        findings=(_reaches(there, done), _leads(there, done)),
-        effort=done,
     )
+    ours = scores.newtonnet_table(there, done, made, *_warnings(done))
+    effort = scores.effort_table(there, done, command=_command("table1"))
+    return _report("table1", there, (_reaches(there, done), _leads(there, done)), (matrix, ours, effort), done)
 
 
 def summarise_beyond(lines: Sequence[Line]) -> Report:
@@ -94,52 +81,37 @@ def summarise_beyond(lines: Sequence[Line]) -> Report:
     there = by_cell(lines)
     if not there:
         return nothing_stored(_BEYOND_STATEMENT, "not tested", bare=True)
-    done = [dataset for dataset in BEYOND_GRAPHS if any(name == dataset for name, _ in there)]
-    found = standing(there, done)
-    return _report(
-        "beyond",
+    done = _searched(there, BEYOND_GRAPHS)
+    matrix = scores.overview(
         there,
         {name: f"{protocol} splits" if name in done else "not searched" for name, protocol in BEYOND_GRAPHS.items()},
-        done,
         title="Graphs that the paper does not have",
         notes=[
             f"Test score in percent by the paper's selection{' (ROC-AUC on minesweeper)' * ('minesweeper' in done)}. "
-            f"{SUPERSCRIPTS} A dash: not searched; the command below does it. {how_made(list(there.values()))}",
+            f"{scores.SUPERSCRIPTS} A dash: not searched; the command below does it. "
+            + scores.how_made(list(there.values())),
             *_warnings(done),
+            f"Command: `{_command('beyond')}`",
         ],
-        details=[],
-        findings=(Finding(_BEYOND_STATEMENT, str(found), "not tested", found.verdict(found.whole)),),
-        effort=list(BEYOND_GRAPHS),
     )
+    ours = scores.newtonnet_table(there, done)
+    effort = scores.effort_table(there, list(BEYOND_GRAPHS), command=_command("beyond"))
+    found = standing(there, done)
+    finding = Finding(_BEYOND_STATEMENT, str(found), "not tested", found.verdict(found.whole))
+    return _report("beyond", there, (finding,), (matrix, ours, effort), done)
+
+
+def _searched(there: Searches, graphs: Iterable[str]) -> list[str]:
+    return [dataset for dataset in graphs if any(name == dataset for name, _ in there)]
 
 
 def _report(
-    claim: str,
-    there: Searches,
-    remarks: Mapping[str, str],
-    done: Sequence[str],
-    *,
-    title: str,
-    notes: Sequence[str],
-    details: Sequence[str],
-    findings: tuple[Finding, ...],
-    effort: Sequence[str],
+    claim: str, there: Searches, findings: tuple[Finding, ...], tables: tuple[Table, ...], done: Sequence[str]
 ) -> Report:
-    """The overview, NewtonNet's table, the cost of the searches, and a table for each graph."""
-    matrix = overview(there, remarks, title=title, notes=[*notes, f"Command: `{_command(claim)}`"])
-    tables = (graph_table(there, name, command=_command(claim, name)) for name in done)
-    return Report(
-        findings=findings,
-        tables=(
-            matrix,
-            newtonnet_table(there, done, *details),
-            effort_table(there, effort, command=_command(claim)),
-            *(table for table in tables if table is not None),
-        ),
-        data=as_json(there),
-        bare=True,
-        headline=matrix,
-    )
+    """The given tables, the first of them as headline, and a table for each graph."""
+    own = (scores.graph_table(there, name, command=_command(claim, name)) for name in done)
+    all_tables = (*tables, *(table for table in own if table is not None))
+    return Report(findings, tables=all_tables, data=scores.as_json(there), bare=True, headline=tables[0])
 
 
 def _warnings(datasets: Sequence[str]) -> list[str]:
@@ -161,17 +133,12 @@ def _bound(theirs: tuple[float, float]) -> float:
 
 
 def reaches(statement: str, known: Mapping[str, tuple[SplitScores, str]]) -> Finding:
-    """Whether NewtonNet reaches the published accuracy, falls short of it, or may do either.
-
-    Args:
-        statement: what is claimed.
-        known: a graph's name to our score and which settings were tried for it.
-    """
+    """Whether NewtonNet reaches the published accuracy; ``known`` maps a graph to our score and the settings tried."""
     rule = "reached: our mean is at least the paper's − std/2; short: our whole 95% interval is below that"
     if not known:
-        return Finding(statement, "no trials of NewtonNet", rule, OPEN)
+        return Finding(statement, "no trials of NewtonNet", rule, Verdict.OPEN)
     short = [
-        f"{name} ({one.mean:.2f} {one.interval}, {tried}; the paper {published_text(name)})"
+        f"{name} ({one.mean:.2f} {one.interval}, {tried}; the paper {scores.published_text(name)})"
         for name, (one, tried) in known.items()
         if falls_short(one, published.SCORES[name, HERO])
     ]
@@ -180,12 +147,12 @@ def reaches(statement: str, known: Mapping[str, tuple[SplitScores, str]]) -> Fin
     ours = f"reached on {len(reached)} of {len(known)} graphs{names}; short on {len(short)}"
     ours += f": {'; '.join(short)}" if short else ""
     if short:
-        return Finding(statement, ours, rule, PARTLY if reached else FAILS)
-    return Finding(statement, ours, rule, HOLDS if len(reached) == len(known) else UNSURE)
+        return Finding(statement, ours, rule, Verdict.PARTLY if reached else Verdict.FAILS)
+    return Finding(statement, ours, rule, Verdict.HOLDS if len(reached) == len(known) else Verdict.UNSURE)
 
 
 def _reaches(there: Searches, done: Sequence[str]) -> Finding:
-    found = {name: scores_of(there, name, "nested").get(HERO) for name in done}
+    found = {name: scores.scores_of(there, name, "nested").get(HERO) for name in done}
     known = {
         name: (one, f"{len(there[name, HERO].trials)} settings tried") for name, one in found.items() if one is not None
     }

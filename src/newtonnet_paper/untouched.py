@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from newtonnet.datasets import Split, load_dataset, load_splits, make_splits
+from newtonnet.datasets import Split, load_dataset, load_splits
 from newtonnet.estimator import NewtonNetClassifier, cross_validate
 from newtonnet.search import UNTOUCHED
 from newtonnet.training import estimate
 
 from .claim import Claim, Line, Request, Unit
-from .exhibit import Finding, Report, Value, make_table, nothing_stored, verdict_by_count
+from .exhibit import Finding, Report, Value, Verdict, make_table, nothing_stored
 from .scores import split_ratio
 
 PROTOCOLS = dict.fromkeys(UNTOUCHED, "fixed") | {"reed98": "random", "amherst41": "random"}
@@ -69,9 +69,7 @@ def _fit(dataset: str, model: str, index: int, seconds: float) -> dict[str, Any]
 
 
 def _split(dataset: str, index: int) -> Split:
-    if PROTOCOLS[dataset] == "fixed":
-        return load_splits(dataset, "fixed", count=SPLITS)[index]
-    return make_splits(load_dataset(dataset).graph, PROTOCOLS[dataset], count=SPLITS)[index]
+    return load_splits(dataset, PROTOCOLS[dataset], count=SPLITS)[index]
 
 
 def summarise(lines: Sequence[Line]) -> Report:
@@ -107,14 +105,14 @@ def summarise(lines: Sequence[Line]) -> Report:
         "Graphs that nobody tuned for",
         rows,
         f"`NewtonNetClassifier` with its defaults and {longest:g} s for each fit, the other models in the same way; "
-        "test accuracy in percent (ROC-AUC on tolokers), mean ± std over splits: published splits on wisconsin, actor and "
-        "tolokers, protocol random on reed98 and amherst41. The difference is paired by split; its standard error "
+        "test accuracy in percent (ROC-AUC on tolokers), mean ± std over splits: published ones on wisconsin, actor "
+        "and tolokers, protocol random on reed98 and amherst41. The difference is paired by split; its standard error "
         "treats splits as independent, its 95% interval corrects for the nodes they share (Nadeau and Bengio).",
         "Command: `newtonnet-paper reproduce untouched --profile paper`",
     )
     good = [name for name, fine in verdicts.items() if fine]
     ours = f"true on {len(good)} of {len(verdicts)}" + (f" ({', '.join(good)})" if good else "")
-    finding = Finding(_STATEMENT, ours, "not in the paper", verdict_by_count(len(good), len(verdicts)))
+    finding = Finding(_STATEMENT, ours, "not in the paper", Verdict.by_count(len(good), len(verdicts)))
     return Report((finding,), tables=(table,), headline=table)
 
 

@@ -1,6 +1,7 @@
 """Weak supervision as a claim: training ratios from 0.1 to 0.6, with the same validation and test nodes."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,23 +10,7 @@ from newtonnet.training import GAMMAS, SIGNIFICANT, Estimate, compare
 from .ablation import WITHOUT
 from .cells import HERO, Cell, StoredSearch, chosen_datasets, chosen_setting, read_stored
 from .claim import Claim, Line, Request
-from .exhibit import (
-    FAILS,
-    HOLDS,
-    OPEN,
-    PARTLY,
-    UNSURE,
-    Curves,
-    Figure,
-    Finding,
-    Report,
-    Role,
-    Series,
-    Table,
-    Value,
-    make_table,
-    nothing_stored,
-)
+from .exhibit import Curves, Figure, Finding, Report, Role, Series, Table, Value, Verdict, make_table, nothing_stored
 from .scores import NAMES, SplitScores, against, score, split_ratio, verdict_on_gains
 
 GRAPHS = ("chameleon", "squirrel")
@@ -61,20 +46,8 @@ def cells(request: Request, results: Path) -> list[Cell]:
         for method in METHODS:
             begun = _stored(results, dataset, method)
             chosen = next(iter(begun.values())).repeated if begun else _setting(results, dataset, method, tried)
-            source, setting = chosen
-            made += [
-                Cell(
-                    dataset,
-                    _model(method),
-                    1,
-                    _label(method),
-                    f"weak-0.{tenth}",
-                    fixed=setting,
-                    space={},
-                    source=source,
-                )
-                for tenth in TENTHS[request.profile]
-            ]
+            cell = Cell(dataset, _model(method), 1, _label(method), source=chosen[0], fixed=chosen[1], space={})
+            made += [replace(cell, protocol=f"weak-0.{tenth}") for tenth in TENTHS[request.profile]]
     return made
 
 
@@ -171,13 +144,15 @@ def _leads(scores: RatioScores) -> Finding:
             elif p < SIGNIFICANT:
                 ahead[graph] = ahead.get(graph, 0) + 1
     if not count:
-        return Finding(_STATEMENT, "too few runs", "Fig. 3", OPEN)
+        return Finding(_STATEMENT, "too few runs", "Fig. 3", Verdict.OPEN)
     leads = ", ".join(f"{graph} {number}" for graph, number in ahead.items())
     text = f"first by mean at {first} of {count} places; of {pairs} comparisons significantly ahead in "
     text += f"{sum(ahead.values())}" + (f" ({leads})" if leads else "")
     text += f", behind in {len(behind)}" + (f" ({', '.join(behind)})" if behind else "")
     # Differences that may be chance do not count.
-    verdict = HOLDS if clear == count else PARTLY if clear else FAILS if behind else UNSURE
+    verdict = (
+        Verdict.HOLDS if clear == count else Verdict.PARTLY if clear else Verdict.FAILS if behind else Verdict.UNSURE
+    )
     return Finding(_STATEMENT, text, "at all", verdict)
 
 
@@ -191,7 +166,7 @@ def _regulariser(scores: RatioScores) -> Finding:
             if gain is not None:
                 gains[f"{graph} at 0.{tenth}"] = gain
     if not gains:
-        return Finding(statement, "too few runs", "yes", OPEN)
+        return Finding(statement, "too few runs", "yes", Verdict.OPEN)
     ours = "; ".join(f"{name} {gain.signed}" for name, gain in gains.items())
     return Finding(statement, ours, "yes", verdict_on_gains(list(gains.values())))
 

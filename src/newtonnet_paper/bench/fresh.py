@@ -14,10 +14,8 @@ from pathlib import Path
 from statistics import median
 
 from newtonnet.graphs import Graph
-from newtonnet.nn import find_model
-from newtonnet.training import Config
 
-from .timing import Timing, common_setting, epoch_clock, equal_options, make_task, ratio, take_turns, train
+from .timing import Timing, common_setting, epoch_clock, make_task, ratio, take_turns, train
 
 AT_ONCE = 2
 """Processes that measure memory at the same time; their memory does not depend on each other."""
@@ -32,11 +30,7 @@ class FreshRun:
 
     Attributes:
         graph: path of the stored graph.
-        model: name of the model.
-        epochs: number of epochs.
-        threads: number of threads; None leaves the choice to ``fit``.
-        seconds: measure the time of an epoch for about this long; None measures the peak memory.
-        kernels: leave the kernels on.
+        seconds: measure the time of an epoch for about this long; None measures the peak memory of all epochs.
     """
 
     graph: str
@@ -102,12 +96,10 @@ def main(text: str) -> None:
     before = resident("VmRSS")
     graph: Graph = pickle.loads(Path(run.graph).read_bytes())
     if run.seconds is not None:
-        setting = common_setting()
-        task = make_task(graph, run.model, setting.options, setting.config, threads=run.threads)
+        task = make_task(graph, run.model, common_setting(), threads=run.threads)
         measured = epoch_clock(task, seconds=run.seconds, step=2)()
     else:
-        config = Config(**find_model(run.model).training)
-        train(make_task(graph, run.model, equal_options(run.model), config, threads=run.threads), run.epochs)
+        train(make_task(graph, run.model, threads=run.threads), run.epochs)
         measured = round((resident("VmHWM") - before) / 1e6, 1)
     print(json.dumps({"measured": measured}))
 

@@ -59,13 +59,7 @@ def repeat(call: Callable[[], object], *, seconds: float, least: int = 3) -> flo
 
 
 def measure_limits(*, copy_bytes: int | None = None, order: int = 512, seconds: float) -> Limits:
-    """Measure both limits with all threads that torch uses.
-
-    Args:
-        copy_bytes: size of the copied array; by default 16 times the last cache, and at least 256 MB.
-        order: rows and columns of the dense product's matrices.
-        seconds: how long each measurement is repeated.
-    """
+    """Measure both limits with all threads of torch; the copy has 16 times the last cache, at least 256 MB."""
     cache = last_cache()
     count = (copy_bytes or max(16 * cache, 2**28)) // 4
     source, target = torch.ones(count), torch.zeros(count)
@@ -99,8 +93,8 @@ def load() -> float:
 
 def last_cache() -> int:
     """Bytes of the largest cache of the first core."""
-    sizes = [_bytes(size) for size in _caches().values()]
-    return max(sizes, default=UNKNOWN_CACHE)
+    units = {"K": 2**10, "M": 2**20, "G": 2**30}
+    return max((int(size[:-1]) * units[size[-1]] for size in _caches().values()), default=UNKNOWN_CACHE)
 
 
 def total_memory() -> int:
@@ -120,28 +114,19 @@ def free_memory() -> int:
 def _cpu() -> str:
     try:
         rows = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        rows = []
-    names = [row.split(":", 1)[1].strip() for row in rows if row.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
+        return next(row.split(":", 1)[1].strip() for row in rows if row.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
 
 
 def _caches() -> dict[str, str]:
     """Level and kind to size, such as ``{"L1 data": "32K", "L2": "1024K"}``."""
     found = {}
     for folder in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
-        try:
-            level, kind, size = ((folder / name).read_text().strip() for name in ("level", "type", "size"))
-        except OSError:
-            continue
+        level, kind, size = ((folder / name).read_text().strip() for name in ("level", "type", "size"))
         if kind != "Instruction":
             found[f"L{level}" if kind == "Unified" else f"L{level} {kind.lower()}"] = size
     return found
-
-
-def _bytes(size: str) -> int:
-    units = {"K": 2**10, "M": 2**20, "G": 2**30}
-    return int(size[:-1]) * units[size[-1]] if size[-1] in units else int(size)
 
 
 def _version(name: str) -> str | None:
@@ -157,13 +142,7 @@ def product_bytes(nodes: int, stored: int, columns: int, *, cache: int) -> int:
     .. math:: 8\,\mathrm{nnz} + 8\,n c \quad [+\ 4\,\mathrm{nnz}\,c \text{ where } 4\,n c \text{ exceeds the cache}]
 
     The matrix is read once, the block is read once and written once; a block that does not fit in the cache is read
-    again for every stored entry.
-
-    Args:
-        nodes: :math:`n`.
-        stored: stored entries nnz, twice the number of edges.
-        columns: :math:`c`.
-        cache: bytes of the last cache.
+    again for each of the ``stored`` entries.
 
     >>> product_bytes(10, 40, 2, cache=80), product_bytes(10, 40, 2, cache=79)
     (480, 800)
@@ -175,13 +154,7 @@ def product_bytes(nodes: int, stored: int, columns: int, *, cache: int) -> int:
 def time_kernel(
     graph: Graph, widths: Sequence[int], limits: Limits, *, seconds: float, note: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Time one sparse product, a fifth of ``propagate`` at K = 5, on blocks of these widths.
-
-    Returns:
-        Plain data: ``nodes``, ``stored`` entries, and ``products`` by the number of columns, each with its ``ms``, the
-        ``bound_ms`` of the byte model at the measured bandwidth, and the ``fraction`` of that bound and the
-        ``arithmetic_fraction`` of the machine's multiply-adds that it reaches.
-    """
+    """Time one sparse product, a fifth of ``propagate`` at K = 5, on blocks of these widths, against limits."""
     operator = normalised_operator(graph)
     nodes, stored = graph.nodes, int(graph.adjacency.nnz)
     coefficients = torch.linspace(1, 0.5, DEGREE + 1)[:, None]

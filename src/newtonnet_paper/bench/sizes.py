@@ -15,14 +15,10 @@ class GraphSize:
     """Size of a generated graph, and the distribution of its degrees and features.
 
     Attributes:
-        name: name of the graph.
-        nodes: number of nodes n.
-        edges: number of undirected edges E, at least n.
+        edges: number of undirected edges E, at least the number of nodes.
         largest: expected largest degree, before duplicate edges are replaced.
         skew: exponent a of the degrees by rank, ``(rank + s)^-a``; near 0 all are equal.
-        features: number of features F.
         per_row: non-zeros in a row of sparse features; 0 makes them dense.
-        classes: number of classes C.
     """
 
     name: str
@@ -57,8 +53,8 @@ SIZES = {
     )
 }
 """Counts are those of the real graphs; ``largest`` and ``skew`` give about their largest and median degrees (cora 168
-and 3, chameleon 732 and 13, squirrel 1903 and 17, penn94 4410 and 50, twitch-gamer 35279 and 32; for genius, whose degrees
-are not available, a heavy tail above a median of 3)."""
+and 3, chameleon 732 and 13, squirrel 1903 and 17, penn94 4410 and 50, twitch-gamer 35279 and 32; for genius, whose
+degrees are not available, a heavy tail above a median of 3)."""
 
 
 def real_or_sized(name: str) -> Graph:
@@ -70,7 +66,8 @@ def sized_graph(size: GraphSize, *, seed: int = 0) -> Graph:
     """A generated graph with random features and labels; a seed always gives the same graph."""
     rng = np.random.default_rng(seed)
     pairs = sized_pairs(size, rng)
-    features = _sparse_features(size, rng) if size.per_row else _dense_features(size, rng)
+    shape = (size.nodes, size.features)
+    features = _one_hot(size, rng) if size.per_row else rng.standard_normal(shape, dtype=np.float32)
     labels = rng.permutation(np.arange(size.nodes) % size.classes)
     return from_edges(pairs, features, labels=labels, name=size.name)
 
@@ -91,10 +88,6 @@ def sized_pairs(size: GraphSize, rng: np.random.Generator) -> NDArray[np.int64]:
 
     Every node draws one partner, and all other edges draw both ends, in proportion to these weights. Duplicates are
     drawn again, which lowers the largest degrees. Nodes are numbered at random.
-
-    Args:
-        size: n, E, a, and the largest degree, from which the shift s follows.
-        rng: source of randomness.
 
     Returns:
         Ends of every edge once, shape ``(2, E)``, the smaller number first.
@@ -146,11 +139,7 @@ def _shift(size: GraphSize) -> float:
     return low
 
 
-def _dense_features(size: GraphSize, rng: np.random.Generator) -> NDArray[np.float32]:
-    return rng.standard_normal((size.nodes, size.features), dtype=np.float32)
-
-
-def _sparse_features(size: GraphSize, rng: np.random.Generator) -> sp.csr_array:
+def _one_hot(size: GraphSize, rng: np.random.Generator) -> sp.csr_array:
     """One-hot columns side by side: a one in each of ``per_row`` equal groups of the features."""
     edges = np.linspace(0, size.features, size.per_row + 1).astype(np.int64)
     columns = rng.integers(edges[:-1], edges[1:], size=(size.nodes, size.per_row))
@@ -165,42 +154,45 @@ WIDTHS = (2, 4, 8, 16, 64, 256, 1024)
 
 @dataclass(frozen=True)
 class Profile:
-    """The sizes of all sections of the benchmark."""
+    """What the sections of the benchmark measure.
+
+    Attributes:
+        graphs: graphs on which models are timed; the real ones if ``real`` and their files are available.
+        methods: methods of the zoo to time; None for all.
+        large: a graph with sparse features on which only NewtonNet and the reference are timed.
+        kernels_off: graphs on which an epoch is timed with and without the kernels.
+        populations: sizes P for the throughput; 64 is used for the ratio to the reference.
+        kernel: graphs and numbers of columns for the sparse product.
+        growth_edges: numbers of edges to which the graph of ``growth_size`` grows.
+        degrees: degrees K, compared on the graph of ``degree_size``.
+        memory: graphs whose peak memory is measured for NewtonNet; of ``methods_memory``, for every method.
+        rounds: how often populations and the reference take turns; rivals, with ratios near 1, three times as often.
+        seconds: about how long one timed run lasts.
+        copy_bytes: size of the array whose copy measures the bandwidth; None for far above the caches.
+    """
 
     name: str
-    """Name of the profile and of the file with its results."""
     graphs: tuple[GraphSize, ...]
-    """Graphs on which models are timed."""
     real: bool
-    """Use the real graphs where their files are available."""
     methods: tuple[str, ...] | None
-    """Methods of the zoo to time; None for all."""
     large: GraphSize | None
-    """A graph with sparse features on which only NewtonNet and the reference are timed."""
     kernels_off: tuple[GraphSize, ...]
-    """Graphs on which an epoch is timed with and without the kernels."""
     populations: tuple[int, ...]
-    """Sizes P for the throughput; 64 is used for the ratio to the reference."""
     kernel: tuple[tuple[GraphSize, tuple[int, ...]], ...]
-    """Graphs and numbers of columns for the sparse product."""
     growth_edges: tuple[int, ...]
-    """Numbers of edges E."""
     growth_size: GraphSize
-    """The graph that grows with constant mean degree and features."""
     degrees: tuple[int, ...]
-    """Degrees K."""
     degree_size: GraphSize
-    """The graph on which the degrees are compared."""
     memory: tuple[GraphSize, ...]
-    """Graphs whose peak memory is measured for NewtonNet."""
     methods_memory: tuple[GraphSize, ...]
-    """Graphs whose peak memory is measured for every method."""
     rounds: int
-    """How often populations and the reference take turns; rivals, with ratios near 1, three times as often."""
     seconds: float
-    """About how long one timed run lasts."""
     copy_bytes: int | None = None
-    """Size of the array whose copy measures the bandwidth; None for far above the caches."""
+
+
+def _sized(*names: str) -> tuple[GraphSize, ...]:
+    """Sizes that are always generated."""
+    return tuple(replace(SIZES[name], name=f"{name}-sized") for name in names)
 
 
 QUICK = Profile(
@@ -208,12 +200,8 @@ QUICK = Profile(
     graphs=(SIZES["cora"], SIZES["chameleon"], SIZES["squirrel"]),
     real=True,
     methods=None,
-    large=replace(SIZES["penn94"], name="penn94-sized"),
-    kernels_off=tuple(
-        replace(SIZES[name], name=name + suffix)
-        for suffix, names in (("", ("cora", "chameleon", "squirrel")), ("-sized", ("penn94", "genius")))
-        for name in names
-    ),
+    large=_sized("penn94")[0],
+    kernels_off=(SIZES["cora"], SIZES["chameleon"], SIZES["squirrel"], *_sized("penn94", "genius")),
     populations=(1, 64),
     kernel=(
         (SIZES["chameleon"], (2, 8, 64, 1024)),
@@ -224,7 +212,7 @@ QUICK = Profile(
     degrees=(2, 5, 10, 20),
     # Many classes and a narrow encoder: the filter's sparse products dominate the epoch.
     degree_size=GraphSize("degrees", nodes=25_000, edges=1_000_000, largest=3000, skew=0.5, classes=16),
-    memory=(replace(SIZES["genius"], name="genius-sized"), replace(SIZES["twitch-gamer"], name="twitch-gamer-sized")),
+    memory=_sized("genius", "twitch-gamer"),
     methods_memory=(),
     rounds=3,
     seconds=0.1,

@@ -14,22 +14,11 @@ import torch
 from newtonnet.graphs import Graph
 from newtonnet.nn import ZOO
 
+from . import timing
 from .fresh import FreshRun, peak_memory, store, time_kernels
 from .machine import BUSY, Limits, describe_machine, load, measure_limits, time_kernel
 from .sizes import GraphSize, Profile, grown, real_or_sized, sized_graph
-from .timing import (
-    ALONE,
-    TOGETHER,
-    Timing,
-    fit_growth,
-    load_reference,
-    mean_ratios,
-    time_degrees,
-    time_epoch,
-    time_populations,
-    time_rivals,
-    time_zoo,
-)
+from .timing import Timing
 
 Say = Callable[[str], None]
 """Prints a line while the benchmark runs."""
@@ -62,7 +51,7 @@ def run_bench(
         note(f"the machine is busy (load average {load():.2f}): wait until it is idle, or do not rely on these figures")
     if reference is None:
         note("no reference: benchmarks/pyg_newtonnet.py was not found, so its comparison is skipped; see --reference")
-    module = load_reference(reference) if reference is not None else None
+    module = timing.load_reference(reference) if reference is not None else None
     with _thread_count(threads), tempfile.TemporaryDirectory(prefix="newtonnet-bench-") as folder:
         say("the machine's limits")
         limits = measure_limits(copy_bytes=profile.copy_bytes, seconds=5 * profile.seconds)
@@ -133,10 +122,10 @@ def _time_methods(run: _Sections) -> dict[str, Any]:
     for size in profile.graphs:
         graph = run.graph(size)
         run.say(f"epochs: rivals on {size.name}")
-        ratios[size.name], known = time_rivals(graph, run.timing(3 * profile.rounds))
+        ratios[size.name], known = timing.time_rivals(graph, run.timing(3 * profile.rounds))
         run.say(f"epochs: all methods on {size.name}")
-        costs[size.name] = time_zoo(graph, profile.methods, known, run.timing(profile.rounds // 3))
-    return {"rivals_ratio": mean_ratios(list(ratios.values())), "rivals": ratios, "epochs": costs}
+        costs[size.name] = timing.time_zoo(graph, profile.methods, known, run.timing(profile.rounds // 3))
+    return {"rivals_ratio": timing.mean_ratios(list(ratios.values())), "rivals": ratios, "epochs": costs}
 
 
 def _time_kernels_off(run: _Sections) -> dict[str, Any]:
@@ -151,17 +140,21 @@ def _time_reference(run: _Sections, module: ModuleType | None) -> dict[str, Any]
     profile = run.profile
     sizes = dict.fromkeys(profile.graphs, profile.populations)
     if profile.large is not None:
-        sizes[profile.large] = (ALONE,)
+        sizes[profile.large] = (timing.ALONE,)
     rows = {}
     for size, populations in sizes.items():
         run.say(f"populations{' and the reference' if module else ''} on {size.name}")
-        rows[size.name] = time_populations(
+        rows[size.name] = timing.time_populations(
             run.graph(size), populations, module, run.timing(profile.rounds), note=run.note
         )
     compared = {name: row["ratio"] for name, row in rows.items() if "ratio" in row}
     return {
-        "epoch_ratio": {name: ratio[str(ALONE)] for name, ratio in compared.items() if str(ALONE) in ratio},
-        "population_ratio": {name: r[str(TOGETHER)] for name, r in compared.items() if str(TOGETHER) in r},
+        "epoch_ratio": {
+            name: ratio[str(timing.ALONE)] for name, ratio in compared.items() if str(timing.ALONE) in ratio
+        },
+        "population_ratio": {
+            name: r[str(timing.TOGETHER)] for name, r in compared.items() if str(timing.TOGETHER) in r
+        },
         "throughput": {name: row["throughput"] for name, row in rows.items()},
         "reference": rows,
     }
@@ -186,22 +179,22 @@ def _time_kernels(run: _Sections, limits: Limits) -> dict[str, Any]:
 
 def _measure_growth(run: _Sections) -> dict[str, Any]:
     profile = run.profile
-    timing = run.timing(profile.rounds // 2)
+    how = run.timing(profile.rounds // 2)
     rows: list[dict[str, float]] = []
     runs = []
     for edges in profile.growth_edges:
         size = grown(profile.growth_size, edges)
         graph = sized_graph(size)
         run.say(f"growth: {edges:,} edges")
-        rows.append({"edges": edges, "nodes": graph.nodes, "ms": 1e3 * time_epoch(graph, timing)})
+        rows.append({"edges": edges, "nodes": graph.nodes, "ms": 1e3 * timing.time_epoch(graph, how)})
         runs.append(FreshRun(store(graph, run.folder, name=size.name), threads=run.threads))
         del graph
     run.say("growth: memory")
     for row, mb in zip(rows, peak_memory(runs), strict=True):
         row["mb"] = mb
     run.say("growth: degrees")
-    by_degree = time_degrees(run.sized(profile.degree_size), profile.degrees, timing)
-    fits = fit_growth(rows, by_degree)
+    by_degree = timing.time_degrees(run.sized(profile.degree_size), profile.degrees, how)
+    fits = timing.fit_growth(rows, by_degree)
     growth = {"edges": rows, "degree": by_degree, "degree_line": fits["degree_line"]}
     return {"growth_exponent": fits["exponents"], "growth": growth}
 

@@ -65,46 +65,50 @@ class Timing:
 
 @dataclass(frozen=True, eq=False)
 class TimedTask:
-    """What is trained to be timed: ``members`` models of one kind, over at most ten splits of a graph."""
+    """What is trained to be timed: models of one kind, one for each split."""
 
     graph: Graph
     model: str
-    options: Any
-    config: Config
+    setting: Setting
     splits: tuple[Split, ...]
     threads: int | None = None
 
-    @property
-    def members(self) -> int:
-        """Size P of the population."""
-        return len(self.splits)
-
 
 def make_task(
-    graph: Graph, model: str, options: Any, config: Config, *, members: int = 1, threads: int | None = None
+    graph: Graph, model: str, setting: Setting | None = None, *, members: int = 1, threads: int | None = None
 ) -> TimedTask:
-    """A task with a split for each member, the same ten in turn."""
+    """A task with a split for each member, the same ten in turn; by default with :func:`equal_setting`."""
     ten = make_splits(graph, count=min(members, 10))
-    return TimedTask(graph, model, options, config, tuple(ten[i % 10] for i in range(members)), threads)
+    splits = tuple(ten[i % 10] for i in range(members))
+    return TimedTask(graph, model, setting or equal_setting(model), splits, threads)
+
+
+def equal_setting(method: str, **changes: Any) -> Setting:
+    """A method's defaults with the width and dropouts that all methods share here, and these changes of options."""
+    entry = find_model(method)
+    known = {field.name for field in fields(entry.options)}
+    options = {name: value for name, value in (EQUAL | changes).items() if name in known}
+    return Setting("equal", replace(entry.options, **options), Config(**entry.training))
+
+
+def common_setting() -> Setting:
+    """The setting of ours and the reference: K = 5 and the penalty of the released code."""
+    config = Config(variant="code", gammas=(1.0, 1.0, 1.0))
+    return replace(equal_setting("newtonnet", degree=5), config=config)
 
 
 def train(task: TimedTask, epochs: int) -> float:
     """Train for a number of epochs and return the seconds of ``fit``, including preparation and records."""
-    configs = [replace(task.config, seed=i, max_epochs=epochs, patience=None) for i in range(task.members)]
-    population = build(task.model, task.graph, task.options, seeds=[config.seed for config in configs])
+    config = replace(task.setting.config, max_epochs=epochs, patience=None)
+    configs = [replace(config, seed=i) for i in range(len(task.splits))]
+    population = build(task.model, task.graph, task.setting.options, seeds=[one.seed for one in configs])
     began = time.perf_counter()
     fit(population, task.graph, list(task.splits), configs, threads=task.threads)
     return time.perf_counter() - began
 
 
 def epoch_clock(task: TimedTask, *, seconds: float, step: int = 10) -> Clock:
-    """A clock of one epoch of the whole population: a training step and an evaluation, without the set-up.
-
-    Args:
-        task: what is trained; it is warmed up here.
-        seconds: about how long the epochs between the short and the long training last.
-        step: their number is a multiple of it; 10 gives work of every tenth epoch its share.
-    """
+    """A clock of one epoch of a population, without the set-up; it times a multiple of ``step`` epochs."""
     first = train(task, 1)
     more = train(task, 3)
     rough = max((more - first) / 2, more / 12)  # the first run may include work that is done only once
@@ -129,39 +133,20 @@ def take_turns(clocks: Mapping[str, Clock], rounds: int) -> dict[str, list[float
 
 
 def ratio(over: list[float], under: list[float]) -> float:
-    """The median over rounds of the ratio within a round.
-
-    >>> ratio([2.0, 8.0, 9.0], [1.0, 2.0, 3.0])
-    3.0
-    """
+    """The median over rounds of the ratio within a round."""
     return median(a / b for a, b in zip(over, under, strict=True))
 
 
 def exponent(sizes: ArrayLike, costs: ArrayLike) -> float:
-    r"""The b of :math:`y = a x^b`, by least squares of logarithms.
-
-    >>> round(exponent([1.0, 10.0, 100.0], [3.0, 300.0, 30000.0]), 6)
-    2.0
-    """
+    """The b of ``y = a x^b``, by least squares of logarithms."""
     power, _ = np.polyfit(np.log(np.asarray(sizes, float)), np.log(np.asarray(costs, float)), 1)
     return float(power)
 
 
 def line(sizes: ArrayLike, costs: ArrayLike) -> tuple[float, float]:
-    """The a and b of ``y = a + b x``, by least squares.
-
-    >>> [round(number, 6) for number in line([1.0, 2.0, 3.0], [5.0, 7.0, 9.0])]
-    [3.0, 2.0]
-    """
+    """The a and b of ``y = a + b x``, by least squares."""
     b, a = np.polyfit(np.asarray(sizes, float), np.asarray(costs, float), 1)
     return float(a), float(b)
-
-
-def equal_options(method: str, **changes: Any) -> Any:
-    """A method's default options with the width and dropouts that all methods share here, and these changes."""
-    options = find_model(method).options
-    known = {field.name for field in fields(options)}
-    return replace(options, **{name: value for name, value in (EQUAL | changes).items() if name in known})
 
 
 def time_rivals(graph: Graph, timing: Timing) -> tuple[dict[str, float], dict[str, float]]:
@@ -174,18 +159,7 @@ def time_rivals(graph: Graph, timing: Timing) -> tuple[dict[str, float], dict[st
 def time_zoo(
     graph: Graph, methods: Sequence[str] | None, known: Mapping[str, float], timing: Timing
 ) -> dict[str, dict[str, Any]]:
-    """Every method at its default degree, and NewtonNet at the same degree.
-
-    Args:
-        graph: the graph to train on.
-        methods: names of methods; the whole zoo if not given.
-        known: ms by ``method@K`` that were measured already.
-        timing: how long and how often.
-
-    Returns:
-        For each method ``ms``, its ``degree`` or None, and the ``ratio`` to NewtonNet at the same degree, or at
-        NewtonNet's default where the method has none.
-    """
+    """``ms``, ``degree`` and ``ratio`` to NewtonNet at that degree, of each method; ``known`` ms are used again."""
     own = find_model("newtonnet").options.degree
     degrees = {method: getattr(find_model(method).options, "degree", None) for method in methods or ZOO}
     wanted = [_label(method, degree) for method, degree in degrees.items()]
@@ -200,11 +174,7 @@ def time_zoo(
 
 
 def mean_ratios(ratios: Sequence[dict[str, float]]) -> dict[str, float]:
-    """The geometric mean over graphs of each ratio.
-
-    >>> mean_ratios([{"a/b": 2.0}, {"a/b": 8.0}])
-    {'a/b': 4.0}
-    """
+    """The geometric mean over graphs of each ratio."""
     return {pair: geometric_mean(row[pair] for row in ratios) for pair in (ratios[0] if ratios else ())}
 
 
@@ -213,8 +183,8 @@ def _time_labels(graph: Graph, labels: Iterable[str], timing: Timing) -> dict[st
     clocks = {}
     for label in dict.fromkeys(labels):
         method, _, degree = label.partition("@")
-        options = equal_options(method, degree=int(degree)) if degree else equal_options(method)
-        task = make_task(graph, method, options, Config(**find_model(method).training), threads=timing.threads)
+        setting = equal_setting(method, degree=int(degree)) if degree else equal_setting(method)
+        task = make_task(graph, method, setting, threads=timing.threads)
         clocks[label] = epoch_clock(task, seconds=timing.seconds, step=2)
     return take_turns(clocks, timing.rounds)
 
@@ -232,9 +202,7 @@ def _label(method: str, degree: int | None) -> str:
 
 def time_epoch(graph: Graph, timing: Timing) -> float:
     """Seconds of one epoch of NewtonNet with its default settings."""
-    config = Config(**find_model("newtonnet").training)
-    task = make_task(graph, "newtonnet", equal_options("newtonnet"), config, threads=timing.threads)
-    return min(take_turns({"": epoch_clock(task, seconds=timing.seconds, step=2)}, timing.rounds)[""])
+    return min(_time_labels(graph, ["newtonnet"], timing)["newtonnet"])
 
 
 def time_degrees(graph: Graph, degrees: Sequence[int], timing: Timing) -> list[dict[str, float]]:
@@ -243,28 +211,19 @@ def time_degrees(graph: Graph, degrees: Sequence[int], timing: Timing) -> list[d
     The encoder is narrow, and there is neither dropout nor penalty, so that the filter's products dominate the time.
     Points are Chebyshev's: equispaced ones of degree 20 lose too many digits.
     """
-    config = replace(Config(**find_model("newtonnet").training), gammas=(0.0, 0.0, 0.0))
+    narrow = {"points": "chebyshev", "hidden": 16, "dropout": 0.0, "propagation_dropout": 0.0}
     clocks = {}
     for degree in degrees:
-        options = equal_options(
-            "newtonnet", degree=degree, points="chebyshev", hidden=16, dropout=0.0, propagation_dropout=0.0
-        )
-        task = make_task(graph, "newtonnet", options, config, threads=timing.threads)
+        setting = equal_setting("newtonnet", degree=degree, **narrow)
+        plain = replace(setting, config=replace(setting.config, gammas=(0.0, 0.0, 0.0)))
+        task = make_task(graph, "newtonnet", plain, threads=timing.threads)
         clocks[str(degree)] = epoch_clock(task, seconds=timing.seconds, step=5)
     times = take_turns(clocks, timing.rounds)
     return [{"degree": degree, "ms": 1e3 * min(times[str(degree)])} for degree in degrees]
 
 
 def fit_growth(by_edges: Sequence[dict[str, float]], by_degree: Sequence[dict[str, float]]) -> dict[str, Any]:
-    """Exponents of the log-log fits, from which nothing is subtracted, and the line ``a + b K`` of the degrees.
-
-    Args:
-        by_edges: rows with ``edges``, ``ms`` and ``mb``.
-        by_degree: rows with ``degree`` and ``ms``.
-
-    Returns:
-        ``exponents`` for edges, degree and memory_edges; ``degree_line`` with ``fixed_ms`` and ``ms_per_degree``.
-    """
+    """Exponents of log-log fits, from which nothing is subtracted, and the line ``a + b K`` of the degrees."""
     degrees, ms = ([row[name] for row in by_degree] for name in ("degree", "ms"))
     fixed, each = line(degrees, ms)
     weighed = [row for row in by_edges if row.get("mb")]
@@ -305,19 +264,12 @@ def load_reference(path: Path) -> ModuleType:
     return module
 
 
-def common_setting() -> Setting:
-    """The setting of both sides: K = 5, 64 hidden units, dropouts of one half, the released code's penalty."""
-    config = Config(variant="code", gammas=(1.0, 1.0, 1.0))
-    return Setting("common", equal_options("newtonnet", degree=5), config)
-
-
 def make_trainer(module: ModuleType, graph: Graph, setting: Setting) -> Any:
     """The reference's trainer with the same data, split and settings as ours."""
-    task = make_task(graph, "newtonnet", setting.options, setting.config)
+    split = make_splits(graph, count=1)[0]
     dense = graph.features.toarray() if isinstance(graph.features, sp.csr_array) else graph.features.copy()
     both = graph.adjacency.tocoo()
     masks = tuple(torch.zeros(graph.nodes, dtype=torch.bool) for _ in range(3))
-    split = task.splits[0]
     for mask, part in zip(masks, (split.train, split.validation, split.test), strict=True):
         mask[torch.from_numpy(part)] = True
     options, config = setting.options, setting.config
@@ -359,7 +311,7 @@ def time_populations(
     elif module is not None:
         clocks["reference"] = _reference_clock(make_trainer(module, graph, setting), seconds=timing.seconds)
     for members in populations:
-        task = make_task(graph, "newtonnet", setting.options, setting.config, members=members, threads=timing.threads)
+        task = make_task(graph, "newtonnet", setting, members=members, threads=timing.threads)
         clocks[str(members)] = epoch_clock(task, seconds=timing.seconds)
     times = take_turns(clocks, timing.rounds)
     each = {name: [t / int(name) for t in ts] for name, ts in times.items() if name != "reference"}

@@ -51,11 +51,6 @@ def importances(scores: NDArray[np.float64], filters: NDArray[np.float64], *, sh
 
     with :math:`\mathcal F` the best 5% of the filters, 11 of 216. Filters that tie for the last places share them.
 
-    Args:
-        scores: one for each filter, ``(m,)``.
-        filters: their amplitudes, ``(m, 3)``.
-        share: how many count as best.
-
     Returns:
         Importance of the low, the middle and the high band.
 

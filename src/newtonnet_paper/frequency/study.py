@@ -15,22 +15,7 @@ from newtonnet.datasets import csbm
 from newtonnet.graphs import homophily
 from newtonnet.training import SIGNIFICANT
 from newtonnet_paper.claim import Claim, Line, Request, Unit
-from newtonnet_paper.exhibit import (
-    BANDS,
-    FAILS,
-    HOLDS,
-    OPEN,
-    PARTLY,
-    UNSURE,
-    Curves,
-    Figure,
-    Finding,
-    Report,
-    Series,
-    Table,
-    Value,
-    make_table,
-)
+from newtonnet_paper.exhibit import BANDS, Curves, Figure, Finding, Report, Series, Table, Value, Verdict, make_table
 
 from .bands import candidate_filters, importances
 from .training import Protocol, sparse_split, train_filters
@@ -87,10 +72,6 @@ class Trend:
     """Importances of the low, middle and high band over homophily, for graphs of one size.
 
     Attributes:
-        nodes: nodes of each graph.
-        features: features of each node.
-        epochs: epochs of each training.
-        masks: number of splits.
         homophily: ascending, ``(m,)``.
         importance: by the mean score over masks, ``(m, 3)``.
         alone: by each mask alone, ``(m, masks, 3)``.
@@ -100,16 +81,15 @@ class Trend:
     nodes: int
     features: int
     epochs: int
-    masks: int
     homophily: Array
     importance: Array
     alone: Array
     best: Array
 
     @property
-    def title(self) -> str:
-        """Size and protocol."""
-        return f"{self.size} ({self.protocol})"
+    def masks(self) -> int:
+        """Number of splits."""
+        return int(self.alone.shape[1])
 
     @property
     def size(self) -> str:
@@ -122,9 +102,9 @@ class Trend:
         return f"{self.masks} mask{'s' * (self.masks > 1)}, {self.epochs} epochs"
 
     @property
-    def spread(self) -> Array:
-        """Standard deviation over masks of the importances by each mask alone, ``(m, 3)``."""
-        return np.asarray(self.alone.std(axis=1))
+    def title(self) -> str:
+        """Size and protocol."""
+        return f"{self.size} ({self.protocol})"
 
     @property
     def command(self) -> str:
@@ -137,6 +117,11 @@ class Trend:
             words.append("--homophilies " + ",".join(f"{h:g}" for h in self.homophily))
         return " ".join(words)
 
+    @property
+    def crossing(self) -> float | None:
+        """Where the importances of the low and the high band cross."""
+        return crossing(self.homophily, self.importance[:, 0], self.importance[:, 2])
+
     def rank_correlation(self, band: int) -> tuple[float, float]:
         """Spearman's rank correlation of a band's importance with homophily and its p-value; 0 and 1 if constant."""
         values = self.importance[:, band]
@@ -144,11 +129,6 @@ class Trend:
             return 0.0, 1.0
         found = spearmanr(self.homophily, values)
         return round(float(found.statistic), 4), float(found.pvalue)
-
-    @property
-    def crossing(self) -> float | None:
-        """Where the importances of the low and the high band cross."""
-        return crossing(self.homophily, self.importance[:, 0], self.importance[:, 2])
 
 
 def trends(lines: Sequence[Line]) -> list[Trend]:
@@ -165,19 +145,10 @@ def trends(lines: Sequence[Line]) -> list[Trend]:
         masks = min(len(scores) for scores in by_homophily.values())
         complete = {h: [scores[mask] for mask in sorted(scores)[:masks]] for h, scores in sorted(by_homophily.items())}
         means = [np.mean(scores, axis=0) for scores in complete.values()]
-        alone = [[importances(score, filters) for score in scores] for scores in complete.values()]
-        found.append(
-            Trend(
-                nodes,
-                features,
-                epochs,
-                masks,
-                homophily=np.array(list(complete)),
-                importance=np.array([importances(mean, filters) for mean in means]),
-                alone=np.array(alone),
-                best=np.array([mean.max() for mean in means]),
-            )
-        )
+        importance = np.array([importances(mean, filters) for mean in means])
+        alone = np.array([[importances(score, filters) for score in scores] for scores in complete.values()])
+        best = np.array([mean.max() for mean in means])
+        found.append(Trend(nodes, features, epochs, np.array(list(complete)), importance, alone, best))
     return found
 
 
@@ -203,15 +174,10 @@ def summarise(lines: Sequence[Line]) -> Report:
     A few homophilies with a longer protocol, next to a trend of the same size, are compared with that trend.
     """
     stored = trends(lines)
-    pairs = [
-        (short, trend)
-        for trend in stored
-        if len(trend.homophily) < FEWEST
-        for short in stored
-        if repeated(short, trend)
-    ]
+    few = [trend for trend in stored if len(trend.homophily) < FEWEST]
+    pairs = [(short, longer) for longer in few for short in stored if repeated(short, longer)]
     curves = [trend for trend in stored if all(trend is not longer for _, longer in pairs)]
-    nothing = Finding("frequency importance follows homophily", "nothing stored", "Fig. 1b", OPEN)
+    nothing = Finding("frequency importance follows homophily", "nothing stored", "Fig. 1b", Verdict.OPEN)
     return Report(
         findings=(
             *(finding for trend in curves for finding in _findings(trend, alone=len(curves) == 1)),
@@ -242,7 +208,7 @@ def _findings(trend: Trend, *, alone: bool) -> list[Finding]:
     }
     if len(trend.homophily) < FEWEST:
         few = f"{len(trend.homophily)} of at least {FEWEST} homophilies"
-        return [Finding(claim + size, few, paper, OPEN) for claim, paper in published.items()]
+        return [Finding(claim + size, few, paper, Verdict.OPEN) for claim, paper in published.items()]
     middle, place = trend.importance[:, 1], trend.crossing
     (rising, rising_p), (falling, falling_p) = trend.rank_correlation(0), trend.rank_correlation(2)
     trending = (_trend_verdict(rising, rising_p), _trend_verdict(-falling, falling_p))
@@ -254,7 +220,7 @@ def _findings(trend: Trend, *, alone: bool) -> list[Finding]:
         (f"{peak}; mean over the thirds of h {thirds}", _peak_verdict(trend)),
         (
             "they do not cross" if place is None else f"at h = {place:g}",
-            _crossing_verdict(place, sure=trending == (HOLDS, HOLDS)),
+            _crossing_verdict(place, sure=trending == (Verdict.HOLDS, Verdict.HOLDS)),
         ),
     )
     return [
@@ -263,11 +229,11 @@ def _findings(trend: Trend, *, alone: bool) -> list[Finding]:
     ]
 
 
-def _trend_verdict(correlation: float, p: float) -> str:
+def _trend_verdict(correlation: float, p: float) -> Verdict:
     """By the rank correlation in the direction of the claim; few homophilies can have a large one by chance."""
     if p >= SIGNIFICANT:
-        return UNSURE
-    return HOLDS if correlation >= 0.7 else PARTLY if correlation >= 0.4 else FAILS
+        return Verdict.UNSURE
+    return Verdict.HOLDS if correlation >= 0.7 else Verdict.PARTLY if correlation >= 0.4 else Verdict.FAILS
 
 
 def _thirds(trend: Trend) -> list[Array]:
@@ -276,20 +242,20 @@ def _thirds(trend: Trend) -> list[Array]:
     return [trend.importance[places == third, 1] for third in range(3)]
 
 
-def _peak_verdict(trend: Trend) -> str:
+def _peak_verdict(trend: Trend) -> Verdict:
     """Whether the middle third is significantly above both others (one-sided test of Mann and Whitney)."""
     lower, between, upper = _thirds(trend)
     if not min(len(lower), len(between), len(upper)):
-        return UNSURE
+        return Verdict.UNSURE
     p = max(mannwhitneyu(between, end, alternative="greater").pvalue for end in (lower, upper))
-    return HOLDS if p < SIGNIFICANT else FAILS if p > 1 - SIGNIFICANT else UNSURE
+    return Verdict.HOLDS if p < SIGNIFICANT else Verdict.FAILS if p > 1 - SIGNIFICANT else Verdict.UNSURE
 
 
-def _crossing_verdict(place: float | None, *, sure: bool) -> str:
+def _crossing_verdict(place: float | None, *, sure: bool) -> Verdict:
     """By the distance to the pivot; not certain unless both trends are, since flat curves cross anywhere."""
     if place is None or abs(place - PIVOT) > 0.2:
-        return FAILS
-    return UNSURE if not sure else HOLDS if abs(place - PIVOT) <= 0.1 else PARTLY
+        return Verdict.FAILS
+    return Verdict.UNSURE if not sure else Verdict.HOLDS if abs(place - PIVOT) <= 0.1 else Verdict.PARTLY
 
 
 def _table(trend: Trend) -> Table:
@@ -316,7 +282,7 @@ def _curves(trend: Trend) -> Curves:
             f"{band} frequencies",
             tuple(trend.homophily.tolist()),
             tuple(trend.importance[:, i].tolist()),
-            tuple(trend.spread[:, i].tolist()) if trend.masks > 1 else (),
+            tuple(trend.alone[:, :, i].std(axis=1).tolist()) if trend.masks > 1 else (),
             role=band,
         )
         for i, band in enumerate(BANDS)
@@ -352,7 +318,7 @@ def agreement(short: Trend, longer: Trend) -> list[Finding]:
                 f"(h = {longer.homophily[j]:g})",
                 f"{'the same order' if ordered else 'another order'}; {texts}",
                 longer.protocol,
-                HOLDS if inside and ordered else FAILS,
+                Verdict.HOLDS if inside and ordered else Verdict.FAILS,
             )
         )
     return found
@@ -379,7 +345,7 @@ def agreement_table(short: Trend, longer: Trend) -> Table:
         for trend, k in ((short, i), (longer, j)):
             values = (f"{value:.2f}" for value in trend.importance[k])
             rows.append((h, trend.protocol, *values, round(float(trend.best[k]), 4)))
-        single = zip(longer.alone[j].mean(axis=0), longer.spread[j], strict=True)
+        single = zip(longer.alone[j].mean(axis=0), longer.alone[j].std(axis=0), strict=True)
         rows.append((h, "each of these masks alone", *(f"{mean:.2f} ± {std:.2f}" for mean, std in single), None))
     return Table(
         f"Short and full protocol: {short.size}",

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -94,11 +95,7 @@ def edge_energies(spaces: Eigenspaces, roughness: Array) -> Array:
     .. math:: s_i = \mathrm{tr}(U_i^\top R U_i), \qquad E[x^\top g(L) R\, g(L) x] = \sum_i g(\lambda_i)^2 s_i
 
     for :math:`E[x x^\top] = I`, with :math:`R = D - A` for plain distances. If :math:`R = L`, then
-    :math:`s_i = \lambda_i` times the eigenspace's dimension.
-
-    Args:
-        spaces: eigenspaces of the filters' Laplacian.
-        roughness: :math:`R`, ``(n, n)``.
+    :math:`s_i = \lambda_i` times the eigenspace's dimension. The eigenspaces are those of the filters' Laplacian.
     """
     return spaces.sums((spaces.vectors * (roughness @ spaces.vectors)).sum(axis=0))
 
@@ -140,15 +137,13 @@ def check_theorem1(*, trials: int = 400, seed: int = 0) -> dict[str, Any]:
 def smallest_signed() -> dict[str, Any]:
     """The smallest graph and amplitudes in {-1, 0, 1} that contradict the theorem for signed filters."""
     for adjacency in small_graphs(4):
-        sample = Sample(adjacency, np.zeros(len(adjacency), dtype=np.int64))
-        spaces = eigenspaces(sample.plain)
-        energies = edge_energies(spaces, sample.plain)
-        for g1, g2 in integer_pairs(spaces, (-1, 0, 1)):
-            gap, violated = expected_gap(g1, g2, energies)
+        plain = Sample(adjacency, np.zeros(len(adjacency), dtype=np.int64)).plain
+        spaces = eigenspaces(plain)
+        energies = edge_energies(spaces, plain)
+        for pair in integer_pairs(spaces, (-1, 0, 1)):
+            gap, violated = expected_gap(*pair, energies)
             if violated and gap < 0:
-                return {"nodes": len(adjacency), "edges": edge_list(adjacency)} | _example(
-                    spaces, energies, (g1, g2), gap
-                )
+                return _example(adjacency, spaces, energies, pair, gap)
     raise RuntimeError("no signed counterexample among the small graphs")
 
 
@@ -167,12 +162,10 @@ def smallest_normalised() -> dict[str, Any]:
             if high != r or roughness[low] < roughness[high] + 1e-9:
                 continue
             for rest in (1e-2, 1e-3, 1e-4):
-                g1, g2 = concentrated_pair(spaces, low, high, rest)
-                gap, _ = expected_gap(g1, g2, energies)
+                pair = concentrated_pair(spaces, low, high, rest)
+                gap, _ = expected_gap(*pair, energies)
                 if gap < 0:
-                    return {"nodes": len(adjacency), "edges": edge_list(adjacency)} | _example(
-                        spaces, energies, (g1, g2), gap
-                    )
+                    return _example(adjacency, spaces, energies, pair, gap)
     raise RuntimeError("no counterexample for the normalised Laplacian among the small graphs")
 
 
@@ -181,13 +174,17 @@ def _gap_of(signal: Array, g1: Array, g2: Array, spaces: Eigenspaces) -> float:
     return float(((g1**2 - g2**2) * spaces.frequencies * spaces.energies(signal[:, None])).sum())
 
 
-def _example(spaces: Eigenspaces, energies: Array, pair: tuple[Array, Array], gap: float) -> dict[str, Any]:
+def _example(
+    adjacency: Array, spaces: Eigenspaces, energies: Array, pair: tuple[Array, Array], gap: float, **more: Any
+) -> dict[str, Any]:
+    arrays = {"energies": energies, "g1": pair[0], "g2": pair[1]}
     return {
+        "nodes": len(adjacency),
+        "edges": edge_list(adjacency),
+        **more,
         "frequencies": tidy(spaces.frequencies),
         "counts": spaces.counts.astype(int).tolist(),
-        "energies": tidy(energies),
-        "g1": tidy(pair[0]),
-        "g2": tidy(pair[1]),
+        **{name: tidy(values) for name, values in arrays.items()},
         "gap": round(gap, 6),
     }
 
@@ -212,15 +209,7 @@ def separation_gap(g1: Array, g2: Array, energies: Array, sample: Sample) -> flo
 
 
 def pairwise_gap(g1: Array, g2: Array, spaces: Eigenspaces, sample: Sample, *, distinct: bool = False) -> float:
-    """The same as :func:`separation_gap` by summing over every pair of nodes, to test it.
-
-    Args:
-        g1: amplitudes of the first filter.
-        g2: amplitudes of the second filter.
-        spaces: eigenspaces of the Laplacian.
-        sample: the graph.
-        distinct: exclude a node's pair with itself, which the paper counts as intra-class, from the average.
-    """
+    """The same as :func:`separation_gap` by summing over all pairs of nodes, or over all ``distinct`` ones."""
     matrix = spaces.matrix(g1**2 - g2**2)
     distance = np.diag(matrix)[:, None] + np.diag(matrix) - 2 * matrix
     same = sample.labels[:, None] == sample.labels
@@ -268,11 +257,10 @@ def check_theorem2(*, trials: int = 400, seed: int = 0) -> dict[str, Any]:
 def check_by_homophily(*, graphs: int = 10, pairs: int = 20, nodes: int = 120, seed: int = 0) -> dict[str, Any]:
     """CSBM graphs from heterophilous to homophilous: share of contradictions, and the classes' mean frequency."""
     rng = np.random.default_rng(seed)
-    asked = [round(0.05 * i, 2) for i in range(21)]
     shares: dict[str, list[float]] = {"affine": [], "step": [], "crossing": []}
     ratio, measured, trials = [], [], 0
-    for h in asked:
-        wrong, ratios, ratios_h, tried_here = Counter[str](), [], [], 0
+    for h in (round(0.05 * i, 2) for i in range(21)):
+        wrong, ratios, homophilies, tried = Counter[str](), [], [], 0
         for _ in range(graphs):
             drawn = csbm(h, nodes=nodes, features=1, degree=6.0, seed=int(rng.integers(2**31)))
             sample = Sample(drawn.adjacency.toarray().astype(np.float64), np.array(drawn.labels))
@@ -280,48 +268,35 @@ def check_by_homophily(*, graphs: int = 10, pairs: int = 20, nodes: int = 120, s
             energies = class_energies(sample, spaces)
             mean = (spaces.counts * spaces.frequencies).sum() / nodes
             ratios.append((spaces.frequencies * energies).sum() / energies.sum() / mean)
-            ratios_h.append(sample.homophily)
+            homophilies.append(sample.homophily)
             if abs(sample.homophily - 0.5) < 1e-9:
                 continue
-            tried_here += pairs
+            tried += pairs
             for _ in range(pairs):
-                tried = {
-                    "affine": affine_pair(spaces),
-                    "step": step_pair(spaces, rng),
-                    "crossing": random_pair(spaces, rng),
-                }
-                for name, pair in tried.items():
+                drawn_pairs = (affine_pair(spaces), step_pair(spaces, rng), random_pair(spaces, rng))
+                for name, pair in zip(shares, drawn_pairs, strict=True):
                     wrong[name] += contradicts(separation_gap(*pair, energies, sample), sample.homophily, 0.5)
         for name, share in shares.items():
-            share.append(wrong[name] / max(tried_here, 1))
-        trials += tried_here
+            share.append(wrong[name] / max(tried, 1))
+        trials += tried
         ratio.append(float(np.mean(ratios)))
-        measured.append(float(np.mean(ratios_h)))
+        measured.append(float(np.mean(homophilies)))
     return {"homophily": measured, "shares": shares, "ratio": ratio, "trials": trials, "nodes": nodes}
 
 
 def smallest_example() -> dict[str, Any]:
     """The smallest connected balanced graph with h above 1/C, and integer amplitudes that contradict the theorem."""
-    for largest in (1, 2, 3):
-        for adjacency in small_graphs(4):
-            if len(adjacency) % 2:
-                continue
-            for labels in halves(len(adjacency)):
-                sample = Sample(adjacency, labels)
-                if sample.homophily <= 0.5:
-                    continue
-                spaces = eigenspaces(sample.plain)
-                energies = class_energies(sample, spaces)
-                for g1, g2 in integer_pairs(spaces, tuple(range(largest + 1))):
-                    gap = separation_gap(g1, g2, energies, sample)
-                    if gap > 1e-9:
-                        return {
-                            "nodes": len(labels),
-                            "edges": edge_list(adjacency),
-                            "labels": labels.tolist(),
-                            "homophily": round(sample.homophily, 6),
-                            **_example(spaces, energies, (g1, g2), gap),
-                        }
+    even = [adjacency for adjacency in small_graphs(4) if len(adjacency) % 2 == 0]
+    samples = [Sample(adjacency, labels) for adjacency in even for labels in halves(len(adjacency))]
+    for largest, sample in product((1, 2, 3), samples):
+        if sample.homophily > 0.5:
+            spaces = eigenspaces(sample.plain)
+            energies = class_energies(sample, spaces)
+            for pair in integer_pairs(spaces, tuple(range(largest + 1))):
+                gap = separation_gap(*pair, energies, sample)
+                if gap > 1e-9:
+                    facts = {"labels": sample.labels.tolist(), "homophily": round(sample.homophily, 6)}
+                    return _example(sample.adjacency, spaces, energies, pair, gap, **facts)
     raise RuntimeError("no counterexample among the small graphs")
 
 
@@ -336,19 +311,11 @@ def _factors(rng: np.random.Generator) -> dict[str, float]:
         smoothness = ((g1**2 - g2**2) * spaces.counts * spaces.frequencies).sum()
         return float(proof * smoothness / separation_gap(g1, g2, class_energies(sample, spaces), sample))
 
-    def predicted(sample: Sample) -> float:
-        return float(1 + sample.degrees.var() / sample.degrees.mean())
-
-    regular = [sample for sample in (regular_sample(rng) for _ in range(20)) if abs(sample.homophily - 0.5) > 1e-9]
-    uneven = [
-        sample
-        for sample in (random_sample(rng) for _ in range(20))
-        if abs(sample.homophily - 1 / sample.classes) > 1e-9
-    ]
-    return {
-        "regular_low": min(map(ratio, regular)),
-        "regular_high": max(map(ratio, regular)),
-        "uneven_low": min(map(ratio, uneven)),
-        "uneven_high": max(map(ratio, uneven)),
-        "error": max(abs(ratio(sample) - predicted(sample)) for sample in uneven),
-    }
+    drawn = {"regular": [regular_sample(rng) for _ in range(20)], "uneven": [random_sample(rng) for _ in range(20)]}
+    factors: dict[str, float] = {}
+    for name, samples in drawn.items():
+        away = [sample for sample in samples if abs(sample.homophily - 1 / sample.classes) > 1e-9]
+        ratios = [ratio(sample) for sample in away]
+        errors = [abs(r - float(1 + s.degrees.var() / s.degrees.mean())) for r, s in zip(ratios, away, strict=True)]
+        factors |= {f"{name}_low": min(ratios), f"{name}_high": max(ratios)}
+    return {**factors, "error": max(errors)}

@@ -50,22 +50,22 @@ class Sample:
 
 
 def random_sample(rng: np.random.Generator) -> Sample:
-    """A uniform random graph, a block model of 2 to 4 classes, or the package's CSBM, of 12 to 60 nodes."""
-    while True:
-        kind, classes = rng.integers(3), int(rng.integers(2, 5))
-        size = int(rng.integers(12, 61)) // classes
-        if kind == 2:
-            graph = csbm(float(rng.uniform(0, 1)), nodes=60, features=1, degree=4.0, seed=int(rng.integers(2**31)))
-            adjacency, labels = graph.adjacency.toarray().astype(np.float64), np.array(graph.labels)
-        else:
-            labels = np.repeat(np.arange(classes), size)
-            inside, across = rng.uniform(0.05, 0.6, 2) if kind == 1 else [rng.uniform(0.1, 0.6)] * 2
-            chance = np.where(labels[:, None] == labels, inside, across)
-            upper = np.triu(rng.uniform(size=chance.shape) < chance, 1)
-            adjacency = (upper | upper.T).astype(np.float64)
-        sample = _without_isolated(Sample(adjacency, labels))
-        if sample is not None:
-            return sample
+    """A uniform random graph, a block model of 2 to 4 classes, or the library's CSBM, of 12 to 60 nodes."""
+    kind, classes = rng.integers(3), int(rng.integers(2, 5))
+    size = int(rng.integers(12, 61)) // classes
+    if kind == 2:
+        graph = csbm(float(rng.uniform(0, 1)), nodes=60, features=1, degree=4.0, seed=int(rng.integers(2**31)))
+        adjacency, labels = graph.adjacency.toarray().astype(np.float64), np.array(graph.labels)
+    else:
+        labels = np.repeat(np.arange(classes), size)
+        inside, across = rng.uniform(0.05, 0.6, 2) if kind == 1 else [rng.uniform(0.1, 0.6)] * 2
+        chance = np.where(labels[:, None] == labels, inside, across)
+        upper = np.triu(rng.uniform(size=chance.shape) < chance, 1)
+        adjacency = (upper | upper.T).astype(np.float64)
+    for node in np.flatnonzero(adjacency.sum(axis=1) == 0):  # isolated nodes get an edge
+        other = (node + 1) % len(adjacency)
+        adjacency[node, other] = adjacency[other, node] = 1
+    return Sample(adjacency, labels)
 
 
 def regular_sample(rng: np.random.Generator) -> Sample:
@@ -93,15 +93,6 @@ def edge_list(adjacency: Array) -> list[list[int]]:
     """Each edge once, as a list of pairs of node numbers."""
     ends: list[list[int]] = np.argwhere(np.triu(adjacency)).tolist()
     return ends
-
-
-def _without_isolated(sample: Sample) -> Sample | None:
-    """The sample with an edge added to every isolated node, or None where it has fewer than 8 nodes."""
-    adjacency = sample.adjacency.copy()
-    for node in np.flatnonzero(adjacency.sum(axis=1) == 0):
-        other = (node + 1) % len(adjacency)
-        adjacency[node, other] = adjacency[other, node] = 1
-    return Sample(adjacency, sample.labels) if len(adjacency) >= 8 else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,16 +142,7 @@ def crossings(spaces: Eigenspaces) -> list[int]:
 
 
 def random_pair(spaces: Eigenspaces, rng: np.random.Generator, *, agree_at_zero: bool = False) -> tuple[Array, Array]:
-    """Two filters of at least 0 that cross once and have equal norms; their squares differ by random amounts.
-
-    Args:
-        spaces: where the filters are evaluated.
-        rng: source of randomness.
-        agree_at_zero: give both the same amplitude at the lowest frequency.
-
-    Returns:
-        Amplitudes of g1 and g2 at the distinct frequencies, each ``(r,)``.
-    """
+    """Two filters of at least 0 that cross once and have equal norms, each ``(r,)``; their squares differ at random."""
     places = [r for r in crossings(spaces) if r > 1] if agree_at_zero else crossings(spaces)
     r = int(rng.choice(places))
     shared = rng.uniform(0, 1, len(spaces.counts))

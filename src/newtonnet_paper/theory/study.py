@@ -3,88 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from newtonnet_paper.claim import Claim, Line, Request, Unit
-from newtonnet_paper.exhibit import (
-    FAILS,
-    HOLDS,
-    OPEN,
-    PARTLY,
-    Curves,
-    Figure,
-    Finding,
-    Report,
-    Role,
-    Series,
-    Table,
-    make_table,
-)
+from newtonnet_paper.exhibit import BANDS, Curves, Figure, Finding, Report, Series, Table, Verdict, make_table
 
 from .checks import check_by_homophily, check_lemma1, check_theorem1, check_theorem2
-
-DERIVATION = r"""
-Notation: A is the adjacency, D the degrees, E edges, N nodes in C classes of equal size, h the share of edges that
-join equal classes, λ and U the frequencies and vectors of a Laplacian, x a white signal (mean 0, covariance I). Each
-statement below names what it needs; the tables count how often random trials contradict it with and without.
-
-### Lemma 1: the chance level
-
-Edges drawn among distinct nodes join equal classes with probability (N/C − 1)/(N − 1), which is below 1/C and tends
-to it as classes grow; it is 1/C for every N only where a node may be joined to itself. Classes of unequal sizes n_c
-have Σ n_c (n_c − 1) / (N (N − 1)).
-
-### Theorem 1: connected nodes
-
-For any Laplacian L with vectors u_i, and R = D − A, so that x'Rx is the sum of (x_s − x_t)² over edges,
-
-    E[Δs] = Σ_i (g1(λ_i)² − g2(λ_i)²) s_i,    s_i = u_i' R u_i.
-
-Equal norms make the weights e_i = g1² − g2² sum to zero. If **|g1| < |g2|** at the m lowest frequencies and **|g1| >
-|g2|** above, the first are negative and the others positive, so Σ e_i s_i ≥ (min of s above − max of s below) Σ_{i>m}
-e_i: positive for every such pair of filters if and only if no frequency below the crossing is rougher than one above
-it.
-
-- For **L = D − A**, s_i = λ_i and the theorem holds. What has to cross are the magnitudes: for g1 < g2 as mere
-  numbers, e_i can have any sign, and the smallest counterexample is a path of three nodes with amplitudes −1, 0 and
-  1.
-- For the **normalised L**, which the paper's filters use, x'Lx is the sum of (x_s/√d_s − x_t/√d_t)²: the theorem
-  holds for these scaled distances, and for plain ones on regular graphs. Elsewhere s_i need not grow with λ_i;
-  contradictions are rare among random filters and exist from four nodes on.
-- It is a statement about the **mean over white signals**. A single signal may contradict it, and one that lives below
-  the crossing always does, since g2 is larger there.
-
-### Theorem 2: classes
-
-The proof lets only connected pairs count and gives every edge the same share. Over all pairs of nodes there is an
-exact expression. Let Y hold the class indicators minus 1/C and p_i = ‖u_i'Y‖² their energy at frequency i. A matrix B
-= g1(L)² − g2(L)² has trace 0, so the expected squared distances sum to −Σ B_st over the pairs of either kind, and
-with the paper's numbers of pairs
-
-    E[Δd̄(1)] − E[Δd̄(2)] = 2C² / (N² (C − 1)) · Σ_i (g1(λ_i)² − g2(λ_i)²) p_i.
-
-So what decides is **where in the spectrum the classes lie**, not h alone. Homophily is the first moment of that
-distribution: for L = D − A
-
-    Σ λ_i p_i / Σ p_i = mean(d) · (1 − h) / (1 − 1/C),    mean of all λ_i = mean(d),
-
-hence **h > 1/C if and only if the classes' mean frequency is below the graph's**, which is what makes 1/C the pivot.
-It follows that
-
-- if **g1² − g2² is affine in λ**, rising, the gap has exactly the sign of 1/C − h: Theorem 2 holds. If a node's pair
-  with itself is left out of the averages, the pivot is (N/C − 1)/(N − 1), the exact chance level of Lemma 1.
-- on regular graphs the proof's factor 2C/((C − 1)N²) (1 − Ch) E[Δs] is then exact; on others it is too large by 1 +
-  var(d)/mean(d).
-- for **other filters it can fail on either side of 1/C**. The constant signal has λ = 0 and no class energy, so a g2
-  whose surplus sits at λ = 0 gains nothing by it; and energy at single frequencies need not fall as λ grows. With
-  g1(0) = g2(0) the low-pass g2 separates better if no frequency between 0 and the crossing has less class energy than
-  one above it, and g1 if none has more.
-- near 1/C the first moment says little about the rest, and there the theorem errs most; far from it random filters
-  contradict it less often.
-
-The paper concludes after the theorem that graphs with h > 1/C favour g1. By its own inequality it is g2, the filter
-with more low frequency, and the shape-aware penalty is built that way round.
-"""
 
 SIZES: dict[str, dict[str, dict[str, int]]] = {
     "lemma1": {"quick": {"trials": 2000}, "paper": {"trials": 20000}},
@@ -118,13 +43,15 @@ def summarise(lines: Sequence[Line]) -> Report:
     for line in sorted(lines, key=lambda line: line["result"]["trials"]):
         results[line["key"]["check"]] = line["result"]
     if missing := CHECKS.keys() - results.keys():
-        return Report((Finding("Lemma 1, Theorems 1 and 2", f"{len(missing)} of 4 checks not run", "proved", OPEN),))
+        return Report(
+            (Finding("Lemma 1, Theorems 1 and 2", f"{len(missing)} of 4 checks not run", "proved", Verdict.OPEN),)
+        )
     lemma, first, second, by_h = (results[name] for name in CHECKS)
     return Report(
         findings=(_lemma_finding(lemma), *_theorem_findings(first, second)),
         tables=(lemma_table(lemma), first_table(first), second_table(second), examples(first, second)),
         figures=(figure(by_h),),
-        text=DERIVATION,
+        text=Path(__file__).with_name("derivation.md").read_text(encoding="utf-8"),
         data=results,
         page="theory",
     )
@@ -139,7 +66,7 @@ def _lemma_finding(lemma: Any) -> Finding:
         f"{small['measured']:.3f} at N = {small['nodes']}, C = {small['classes']}; {large['measured']:.4f} at "
         f"N = {large['nodes']}, C = {large['classes']} (1/C = {large['lemma']:.4f})",
         "1/C",
-        PARTLY if looped and exact else FAILS,
+        Verdict.PARTLY if looped and exact else Verdict.FAILS,
     )
 
 
@@ -147,7 +74,10 @@ def _theorem_findings(first: Any, second: Any) -> list[Finding]:
     def count(statement: str, check: Any, name: str, claimed: str) -> Finding:
         wrong = check["violations"][name]
         return Finding(
-            statement, f"{wrong} of {check['trials']} trials contradict it", claimed, FAILS if wrong else HOLDS
+            statement,
+            f"{wrong} of {check['trials']} trials contradict it",
+            claimed,
+            Verdict.FAILS if wrong else Verdict.HOLDS,
         )
 
     positive, sign = "E[Δs] > 0", "sign changes at h = 1/C"
@@ -159,7 +89,7 @@ def _theorem_findings(first: Any, second: Any) -> list[Finding]:
         replace(
             normalised,
             ours=f"{normalised.ours}, and a graph of {example['nodes']} nodes",
-            verdict=FAILS if example["gap"] < 0 else HOLDS,
+            verdict=Verdict.FAILS if example["gap"] < 0 else Verdict.HOLDS,
         ),
         count("Theorem 2 where g1² - g2² is affine in λ", second, "affine", sign),
         count("Theorem 2 for any two filters of Theorem 1, at least 0", second, "crossing", sign),
@@ -167,7 +97,7 @@ def _theorem_findings(first: Any, second: Any) -> list[Finding]:
             "The sentence after Theorem 2: graphs with h > 1/C favour g1",
             "unclear" if affine else "they favour g2, the low-pass filter, as the theorem itself says",
             "g1",
-            OPEN if affine else FAILS,
+            Verdict.OPEN if affine else Verdict.FAILS,
         ),
     ]
 
@@ -262,28 +192,18 @@ def examples(first: Any, second: Any) -> Table:
 def figure(by_h: Any) -> Figure:
     """Where Theorem 2 fails, and the classes' mean frequency, over homophily."""
     h = tuple(by_h["homophily"])
-    words: tuple[tuple[str, str, Role], ...] = (
-        ("affine", "affine difference", "low"),
-        ("step", "step filters", "middle"),
-        ("crossing", "any filters", "high"),
+    words = {"affine": "affine difference", "step": "step filters", "crossing": "any filters"}
+    shares = tuple(
+        Series(text, h, tuple(by_h["shares"][name]), role=role)
+        for (name, text), role in zip(words.items(), BANDS, strict=True)
     )
-    wrong = Curves(
-        "How often Theorem 2 has the wrong sign",
-        "homophily h",
-        "share of trials",
-        tuple(Series(text, h, tuple(by_h["shares"][name]), role=role) for name, text, role in words),
-        upright=((0.5, "1/C"),),
+    means = (
+        Series("(1 - h) / (1 - 1/C)", h, tuple(2 * (1 - value) for value in h), kind="dashed", role="quiet"),
+        Series("measured", h, tuple(by_h["ratio"]), kind="points", role="main"),
     )
-    mean = Curves(
-        "Mean frequency: classes over graph",
-        "homophily h",
-        "ratio",
-        (
-            Series("(1 - h) / (1 - 1/C)", h, tuple(2 * (1 - value) for value in h), kind="dashed", role="quiet"),
-            Series("measured", h, tuple(by_h["ratio"]), kind="points", role="main"),
-        ),
-        upright=((0.5, "1/C"),),
-    )
+    pivot = ((0.5, "1/C"),)
+    wrong = Curves("How often Theorem 2 has the wrong sign", "homophily h", "share of trials", shares, upright=pivot)
+    mean = Curves("Mean frequency: classes over graph", "homophily h", "ratio", means, upright=pivot)
     caption = (
         f"CSBM graphs of {by_h['nodes']} nodes, {by_h['trials']} trials. Left: the theorem is exact for affine "
         "differences and fails for others, most often near 1/C. Right: h is above 1/C exactly where the classes lie "

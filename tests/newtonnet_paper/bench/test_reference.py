@@ -88,7 +88,7 @@ def test_the_reference_gets_the_same_split_and_settings(module, graph):
 
 def test_ratios_are_for_one_model_and_epoch(module, graph, monkeypatch):
     monkeypatch.setattr(
-        "newtonnet_paper.bench.timing.epoch_clock", lambda task, seconds: lambda: 0.5 * task.members**0.5
+        "newtonnet_paper.bench.timing.epoch_clock", lambda task, seconds: lambda: 0.5 * len(task.splits) ** 0.5
     )
     monkeypatch.setattr("newtonnet_paper.bench.timing._reference_clock", lambda trainer, seconds: lambda: 2.0)
     row = time_populations(graph, (1, 64), module, Timing(2, 0.0), note=pytest.fail)

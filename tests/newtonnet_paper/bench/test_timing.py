@@ -2,11 +2,10 @@ import numpy as np
 import pytest
 
 from newtonnet.nn import ZOO
-from newtonnet.training import Config
 from newtonnet_paper.bench.timing import (
     RIVALS,
     epoch_clock,
-    equal_options,
+    equal_setting,
     exponent,
     fit_growth,
     line,
@@ -60,7 +59,7 @@ def test_means_of_ratios_are_geometric():
 
 
 def test_the_time_of_an_epoch_excludes_the_set_up(two_cliques, monkeypatch):
-    task = make_task(two_cliques, "mlp", equal_options("mlp"), Config())
+    task = make_task(two_cliques, "mlp")
     asked = []
 
     def pretended(task, epochs):
@@ -76,15 +75,15 @@ def test_the_time_of_an_epoch_excludes_the_set_up(two_cliques, monkeypatch):
 
 
 def test_a_population_shares_ten_splits(random_graph):
-    task = make_task(random_graph, "newtonnet", equal_options("newtonnet"), Config(), members=12)
-    assert task.members == 12
+    task = make_task(random_graph, "newtonnet", members=12)
+    assert len(task.splits) == 12
     assert task.splits[10] is task.splits[0]
     assert train(task, 2) > 0
 
 
 @pytest.mark.parametrize("method", ZOO)
 def test_methods_are_compared_with_equal_width_and_dropout(method):
-    options = equal_options(method, degree=7)
+    options = equal_setting(method, degree=7).options
     assert type(options) is type(ZOO[method].options)
     assert getattr(options, "hidden", 64) == 64
     assert options.dropout == 0.5
