@@ -37,9 +37,8 @@ def cells(request: Request, results: Path) -> list[Cell]:
     """Both arms on every graph; the arm with the regulariser is the search of Table 1."""
     arms = []
     for dataset in chosen_datasets(request, GRAPHS):
-        trials = trials_of(request.profile, dataset)
-        arms.append(Cell(dataset, HERO, trials))
-        arms.append(Cell(dataset, HERO, trials, WITHOUT, fixed={"gammas": NO_GAMMAS}, space=_unregularised_space()))
+        with_ = Cell(dataset, HERO, trials_of(request.profile, dataset))
+        arms += [with_, replace(with_, label=WITHOUT, fixed={"gammas": NO_GAMMAS}, space=_unregularised_space())]
     return arms
 
 

@@ -16,7 +16,7 @@ from newtonnet.nn import find_model
 from newtonnet.search import Executor, Space, Store, Study, Trial
 from newtonnet.training import Config, Setting, override
 
-from .claim import PROFILES, Request
+from .claim import Request
 
 HERO = "newtonnet"
 SPLITS = 10
@@ -35,11 +35,6 @@ def trials_of(profile: str, dataset: str) -> int:
     (40, 12, 4)
     """
     return QUICK if profile == "quick" else MANY if dataset in SMALL else FEW
-
-
-def full_search(dataset: str) -> int:
-    """Settings that a cell of the longest profile tries."""
-    return trials_of(PROFILES[-1], dataset)
 
 
 def chosen_datasets(request: Request, datasets: Sequence[str]) -> list[str]:

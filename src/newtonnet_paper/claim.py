@@ -63,12 +63,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Unit:
-    """One piece of work that is stored whole or not at all.
-
-    Attributes:
-        key: everything that determines the result, as plain data; it is part of the stored line.
-        run: does the work and returns the rest of the line.
-    """
+    """One piece of work: the key, which determines the result, and the function that returns the rest of the line."""
 
     key: Mapping[str, Any]
     run: Callable[[], Mapping[str, Any]]
@@ -115,11 +110,7 @@ def all_claims() -> list[Claim]:
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """All complete lines of a file; none where there is no file. A truncated last line is ignored.
-
-    Raises:
-        ValueError: a line before the last is not a JSON object.
-    """
+    """All complete lines of a file; none where there is no file. A truncated last line is ignored."""
     if not path.exists():
         return []
     *whole, torn = path.read_bytes().split(b"\n")

@@ -74,46 +74,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 @app.command()
 def reproduce(
-    claim: Annotated[
-        str | None,
-        typer.Argument(help=f"One of: {', '.join(sorted(CLAIMS))}; or all: every stored result, without any work."),
-    ] = None,
+    claim: Annotated[str | None, typer.Argument(help=f"all, or one of {', '.join(sorted(CLAIMS))}.")] = None,
     profile: Annotated[str, typer.Option(help="quick takes minutes; paper is the paper's protocol.")] = "quick",
     results: Annotated[Path, typer.Option(help="Folder of stored results.")] = Path("results"),
     time_limit: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Start nothing new after this time, such as 90s, 30m or 1h30m.")
+        str | None, typer.Option(metavar="TIME", help="Start nothing new after 90s or 1h30m.")
     ] = None,
     no_run: Annotated[bool, typer.Option("--no-run", help="Show stored results; do no work.")] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="Write figures (PNG, SVG) and pages (markdown) to this folder.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for figures (PNG, SVG) and pages (markdown).")] = None,
     listed: Annotated[bool, typer.Option("--list", help="List all claims and exit.")] = False,
-    json: Annotated[
-        bool,
-        typer.Option(
-            "--json", help="Print one JSON value on standard output; claims that are based on searches then do no work."
-        ),
-    ] = False,
-    datasets: Annotated[
-        str | None,
-        typer.Option(
-            rich_help_panel=OWN, help="Graphs to work on, separated by commas; tables show all that is stored."
-        ),
-    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON value; searches are then not run.")] = False,
+    datasets: Annotated[str | None, typer.Option(rich_help_panel=OWN, help="Graphs, separated by commas.")] = None,
     workers: Workers = None,
     executor: ExecutorName = "local",
     address: Address = None,
     nodes: Annotated[int | None, typer.Option(rich_help_panel=OWN, help="frequency: nodes of each graph.")] = None,
-    features: Annotated[
-        int | None,
-        typer.Option(rich_help_panel=OWN, help="frequency: features of each node; default: as many as nodes."),
-    ] = None,
+    features: Annotated[int | None, typer.Option(rich_help_panel=OWN, help="frequency: features of a node.")] = None,
     homophilies: Annotated[
         str | None,
         typer.Option(rich_help_panel=OWN, help="frequency: a count from 0 to 1, or numbers separated by commas."),
     ] = None,
 ) -> None:
     """Reproduce one claim of the paper: do the missing work, then compare the results with the published ones.
+
+    all shows every stored result without any work. Claims that are based on searches do no work with --json.
 
     Example: newtonnet-paper reproduce theory --out docs
     """
@@ -307,20 +291,12 @@ def _bar() -> Progress:
 
 @app.command()
 def bench(
-    quick: Annotated[bool, typer.Option("--quick", help="Five minutes instead of half an hour.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Five minutes instead of twenty.")] = False,
     json: Json = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="File for the figures; default: PROFILE.json in results/bench, or else in out/bench."),
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="File for the figures; default: results/bench/PROFILE.json.")] = None,
     threads: Annotated[int | None, typer.Option(help="Number of threads; default: torch's choice.")] = None,
-    reference: Annotated[
-        Path | None,
-        typer.Option(help="PyTorch Geometric model to compare with; default: benchmarks/pyg_newtonnet.py."),
-    ] = None,
-    page: Annotated[
-        bool, typer.Option("--page", help="Measure nothing; rebuild docs/speed.md from the saved figures.")
-    ] = False,
+    reference: Annotated[Path | None, typer.Option(help="PyTorch Geometric model to compare with.")] = None,
+    page: Annotated[bool, typer.Option("--page", help="Measure nothing; rebuild docs/speed.md.")] = False,
 ) -> None:
     """Measure epochs, populations, kernels, growth and memory on this machine in one run.
 
@@ -375,12 +351,8 @@ def _update_pages() -> None:
 @app.command()
 def scale(
     out: Annotated[Path, typer.Option(help="Folder for the graphs and their propagated features; it can grow large.")],
-    nodes: Annotated[
-        int, typer.Option(help="Nodes of the graph with the most edges; smaller ones have fewer.")
-    ] = 100_000,
-    edges: Annotated[
-        list[int] | None, typer.Option(help="Edges; repeat the option to compare sizes of equal mean degree.")
-    ] = None,
+    nodes: Annotated[int, typer.Option(help="Nodes of the largest graph; the others have fewer.")] = 100_000,
+    edges: Annotated[list[int] | None, typer.Option(help="Edges; repeat it to compare sizes of equal degree.")] = None,
     features: Annotated[int, typer.Option(help="Features of each node.")] = 16,
     degree: Annotated[int, typer.Option(help="Degree K of the filter.")] = 5,
     epochs: Annotated[int, typer.Option(help="Number of epochs.")] = 5,

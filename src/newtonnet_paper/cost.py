@@ -121,7 +121,12 @@ def _complexity(result: Line) -> Table:
 
 def _findings(result: Line) -> tuple[Finding, ...]:
     means: Mapping[str, float] = result.get("rivals_ratio", {})
-    found = [_linear(result)]
+    power = result.get("growth_exponent", {}).get("edges")
+    ours, verdict = "not measured", Verdict.OPEN
+    if power is not None:
+        verdict = Verdict.HOLDS if power <= 1.1 else Verdict.PARTLY if power <= 1.3 else Verdict.FAILS
+        ours = f"with exponent {power:.2f}"
+    found = [Finding("Time grows linearly with the edges", ours, "O(KEF + NF²)", verdict)]
     if "bernnet/newtonnet@10" in means:
         ratio = means["bernnet/newtonnet@10"]
         found.append(
@@ -139,15 +144,6 @@ def _findings(result: Line) -> tuple[Finding, ...]:
         verdict = Verdict.by_count(sum(means[pair] > SLOWER for pair in pairs), len(pairs))
         found.append(Finding("NewtonNet takes longer than GPRGNN and ChebNetII", ours, theirs, verdict))
     return tuple(found)
-
-
-def _linear(result: Line) -> Finding:
-    power = result.get("growth_exponent", {}).get("edges")
-    statement = "Time grows linearly with the edges"
-    if power is None:
-        return Finding(statement, "not measured", "O(KEF + NF²)", Verdict.OPEN)
-    verdict = Verdict.HOLDS if power <= 1.1 else Verdict.PARTLY if power <= 1.3 else Verdict.FAILS
-    return Finding(statement, f"with exponent {power:.2f}", "O(KEF + NF²)", verdict)
 
 
 def _mean(values: Mapping[str, float]) -> float:

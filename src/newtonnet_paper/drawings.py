@@ -27,11 +27,7 @@ LOOK = Path(__file__).with_suffix(".mplstyle")
 
 
 def save_figure(figure: Figure, stem: Path) -> list[Path]:
-    """Draw a figure and write ``stem.png`` and ``stem.svg`` atomically; equal figures give equal files.
-
-    Returns:
-        The two paths.
-    """
+    """Write ``stem.png`` and ``stem.svg`` atomically and return both paths; equal figures give equal files."""
     import matplotlib
 
     paths = [stem.with_name(stem.name + ending) for ending in (".png", ".svg")]

@@ -73,8 +73,6 @@ class Series:
 
     Attributes:
         name: shown in the legend; an empty name is not.
-        x: ascending abscissas.
-        y: values, one for each abscissa.
         spread: half the height of a band around the curve at each abscissa; empty for no band.
         kind: a line, separate points, or a dashed line.
         role: what the colour means: one of the three bands, the main curve, or a quiet one.

@@ -74,7 +74,7 @@ def summarise(lines: Sequence[Line]) -> Report:
         data[name] = {"learned": learned, "std": spread, "true": true, "paper": published.HOMOPHILY.get(name)}
     if not rows:
         return nothing_stored(near_statement, "Table 6")
-    far = [name for name, close in near.items() if not close]
+    far = ", ".join(name for name, close in near.items() if not close)
     wrong = {name: splits - right for name, (right, splits) in sides.items() if right < splits}
     elsewhere = ", ".join(f"{count} on {name}" for name, count in wrong.items())
     table = make_table(
@@ -89,14 +89,14 @@ def summarise(lines: Sequence[Line]) -> Report:
         findings=(
             Finding(
                 near_statement,
-                f"on {sum(near.values())} of {len(near)} graphs" + (f"; not on {', '.join(far)}" if far else ""),
+                f"on {sum(near.values())} of {len(near)} graphs" + f"; not on {far}" * bool(far),
                 "on all but cornell",
                 Verdict.by_count(sum(near.values()), len(near)),
             ),
             Finding(
                 "The learned homophily is on the true one's side of 1/C, which determines the regulariser's target",
                 f"on {len(sides) - len(wrong)} of {len(sides)} graphs"
-                + (f"; splits on the other side: {elsewhere}" if wrong else ""),
+                + f"; splits on the other side: {elsewhere}" * bool(wrong),
                 "implied",
                 Verdict.by_count(len(sides) - len(wrong), len(sides)),
             ),

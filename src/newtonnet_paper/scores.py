@@ -10,7 +10,7 @@ from newtonnet.datasets import CATALOGUE
 from newtonnet.search import SELECTIONS, Selection, best_trial, published
 from newtonnet.training import SIGNIFICANT, Estimate, compare, estimate, holm
 
-from .cells import HERO, Cell, StoredSearch, full_search
+from .cells import HERO, Cell, StoredSearch, trials_of
 from .exhibit import Table, Value, Verdict, make_table
 
 NAMES = {
@@ -47,11 +47,7 @@ class SplitScores:
     high: float
 
     def __str__(self) -> str:
-        """Mean ± std.
-
-        >>> str(SplitScores((80.0, 90.0), 85.0, 5.0, 70.0, 100.0))
-        '85.00 ± 5.00'
-        """
+        """Mean ± std."""
         return f"{self.mean:.2f} ± {self.std:.2f}"
 
     @property
@@ -159,11 +155,7 @@ def equal_searches(*studies: StoredSearch) -> tuple[StoredSearch, ...] | None:
 
 
 def p_text(p: float) -> str:
-    """A p-value for people.
-
-    >>> p_text(0.0312), p_text(0.0001)
-    ('0.031', '<0.001')
-    """
+    """A p-value for people."""
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
@@ -375,7 +367,7 @@ def effort_table(searches: Searches, datasets: Sequence[str], *, command: str) -
     for dataset in datasets:
         count = np.zeros(4)
         for model in NAMES:
-            cell, stored = Cell(dataset, model, full_search(dataset)), searches.get((dataset, model))
+            cell, stored = Cell(dataset, model, trials_of("paper", dataset)), searches.get((dataset, model))
             trials = () if stored is None else stored.trials
             done, hours = min(len(trials), cell.wanted), sum(trial.seconds for trial in trials) / 3600
             left = (cell.wanted - done) * hours / len(trials) if trials else 0.0

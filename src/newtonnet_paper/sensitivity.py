@@ -180,9 +180,11 @@ def _gamma_findings(lines: Sequence[Line]) -> list[Finding]:
         own = [line for line in lines if line["stored"].dataset == graph]
         # By validation, so that the test scores of the chosen gamma are not the largest by chance.
         most = max(own, key=lambda line: _range(line["stored"]), default=None)
-        found = None if most is None else _move(most["stored"])
-        if most is not None and found is not None:
-            moves[graph] = most["what"], found
+        if most is not None:
+            best, worst = map(_percent, _extremes(most["stored"]))
+            found = compare(best, worst, split_ratio(graph, most["stored"].protocol))
+            if found is not None:
+                moves[graph] = most["what"], found
     if set(moves) != set(GAMMA_GRAPHS):
         return [Finding(_GAMMAS, "not all grids are stored", "yes", Verdict.OPEN)] if lines else []
     more = contrast([moves["chameleon"][1]], [moves["citeseer"][1]])
@@ -194,16 +196,14 @@ def _gamma_findings(lines: Sequence[Line]) -> list[Finding]:
     return [Finding(_GAMMAS, ours, "yes", Verdict.by_interval(more.low, more.high))]
 
 
+def _extremes(stored: StoredSearch) -> tuple[Trial, Trial]:
+    """The strengths of a gamma with the best and the worst validation score."""
+    return best_trial(stored.trials), min(stored.trials, key=lambda trial: trial.objective)
+
+
 def _range(stored: StoredSearch) -> float:
-    """How much the mean validation score changes with the strength of a gamma."""
-    scores = [trial.objective for trial in stored.trials]
-    return max(scores) - min(scores)
-
-
-def _move(stored: StoredSearch) -> Estimate | None:
-    """The gain from the strength with the worst validation score to the one with the best."""
-    best, worst = best_trial(stored.trials), min(stored.trials, key=lambda trial: trial.objective)
-    return compare(_percent(best), _percent(worst), split_ratio(stored.dataset, stored.protocol))
+    best, worst = _extremes(stored)
+    return best.objective - worst.objective
 
 
 def _degree_curves(stored: StoredSearch) -> Curves:

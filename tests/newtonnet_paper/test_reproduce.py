@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -192,3 +194,16 @@ def test_figures_of_no_benchmark_are_named(capsys, tmp_path, text):
     (tmp_path / "results/bench/full.json").write_text(text)
     assert run(app, ["reproduce", "cost"]) == 2
     assert "full.json" in capsys.readouterr().err
+
+
+def test_the_command_imports_no_claim_before_it_is_used():
+    code = "import sys, newtonnet_paper.cli; print(sorted(name for name in sys.modules if 'newtonnet_paper.' in name))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = ["newtonnet_paper.claim", "newtonnet_paper.cli", "newtonnet_paper.exhibit"]
+    assert done.stdout.strip() == str(loaded)
+
+
+@pytest.mark.parametrize("command", ["reproduce", "bench", "scale"])
+def test_the_help_of_every_command_has_an_example(command, capsys):
+    assert run(app, [command, "--help"]) == 0
+    assert f"Example: newtonnet-paper {command}" in capsys.readouterr().out

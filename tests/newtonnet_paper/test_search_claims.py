@@ -133,9 +133,7 @@ def test_the_branch_is_compared_with_newtonnet_and_linkx_after_as_many_settings(
 
 
 def test_the_branch_is_searched_in_newtonnets_own_space(monkeypatch, tmp_path):
-    monkeypatch.setattr(
-        "newtonnet.search.make_study", lambda dataset, model, **how: make_study("digits", model, **how)
-    )
+    monkeypatch.setattr("newtonnet.search.make_study", lambda dataset, model, **how: make_study("digits", model, **how))
     request = Request("paper", {"datasets": ["chameleon"]})
     plain, branch, linkx = (cell.make() for cell in wanted_cells(ADJACENCY_BRANCH, request, tmp_path))
     assert branch.space == plain.space
@@ -168,9 +166,7 @@ def test_signed_values_are_judged_with_and_without_the_regulariser(store, scores
 
 
 def test_the_signed_arms_are_searched_in_newtonnets_own_space(monkeypatch, tmp_path):
-    monkeypatch.setattr(
-        "newtonnet.search.make_study", lambda dataset, model, **how: make_study("digits", model, **how)
-    )
+    monkeypatch.setattr("newtonnet.search.make_study", lambda dataset, model, **how: make_study("digits", model, **how))
     request = Request("paper", {"datasets": ["minesweeper"]})
     plain, signed, free = (cell.make() for cell in wanted_cells(SIGNED_VALUES, request, tmp_path))
     assert signed.space == plain.space
@@ -307,9 +303,7 @@ def test_sensitivity_varies_one_thing_around_the_published_setting(tmp_path):
 
 
 def test_cells_of_fixed_settings_are_studies_of_exactly_their_grid(monkeypatch, tmp_path):
-    monkeypatch.setattr(
-        "newtonnet.search.make_study", lambda dataset, model, **how: make_study("digits", model, **how)
-    )
+    monkeypatch.setattr("newtonnet.search.make_study", lambda dataset, model, **how: make_study("digits", model, **how))
     cells = wanted_cells(SENSITIVITY, Request("paper", {"datasets": ["chameleon"]}), tmp_path)
     study = cells[0].make()
     assert study.space == {"gamma1": STRENGTHS}

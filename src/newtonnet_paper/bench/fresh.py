@@ -57,11 +57,7 @@ def peak_memory(runs: Sequence[FreshRun]) -> list[float]:
 
 
 def time_kernels(path: str, timing: Timing) -> dict[str, float]:
-    """Milliseconds of an epoch of NewtonNet with and without the kernels, in processes that take turns.
-
-    Returns:
-        ``on_ms``, ``off_ms`` and their ``ratio``, how many times as long an epoch takes without the kernels.
-    """
+    """Milliseconds of an epoch of NewtonNet with and without the kernels, in processes that take turns."""
     run = FreshRun(path, threads=timing.threads, seconds=timing.seconds)
     off = replace(run, kernels=False)
     times = take_turns({"on": lambda: measure(run), "off": lambda: measure(off)}, timing.rounds)

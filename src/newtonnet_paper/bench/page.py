@@ -53,11 +53,7 @@ def _machine(result: Result) -> Table:
 
 
 def _three(value: float) -> str:
-    """Three significant digits, or all before the decimal point.
-
-    >>> _three(0.03553), _three(4698.2)
-    ('0.0355', '4,698')
-    """
+    """Three significant digits, or all before the decimal point."""
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 

@@ -73,11 +73,7 @@ def sized_graph(size: GraphSize, *, seed: int = 0) -> Graph:
 
 
 def grown(size: GraphSize, edges: int) -> GraphSize:
-    """The same kind of graph with another number of edges and the same mean degree, largest degree and features.
-
-    >>> grown(GraphSize("g", nodes=100, edges=500, largest=50, skew=0.5), 5000).nodes
-    1000
-    """
+    """The same kind of graph with another number of edges and the same mean degree, largest degree and features."""
     return replace(size, name=f"{size.name}-{edges}", nodes=round(edges * size.nodes / size.edges), edges=edges)
 
 
@@ -158,7 +154,6 @@ class Profile:
 
     Attributes:
         graphs: graphs on which models are timed; the real ones if ``real`` and their files are available.
-        methods: methods of the zoo to time; None for all.
         large: a graph with sparse features on which only NewtonNet and the reference are timed.
         kernels_off: graphs on which an epoch is timed with and without the kernels.
         populations: sizes P for the throughput; 64 is used for the ratio to the reference.
@@ -167,7 +162,6 @@ class Profile:
         degrees: degrees K, compared on the graph of ``degree_size``.
         memory: graphs whose peak memory is measured for NewtonNet; of ``methods_memory``, for every method.
         rounds: how often populations and the reference take turns; rivals, with ratios near 1, three times as often.
-        seconds: about how long one timed run lasts.
         copy_bytes: size of the array whose copy measures the bandwidth; None for far above the caches.
     """
 

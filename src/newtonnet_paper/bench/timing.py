@@ -50,13 +50,7 @@ SLOW = 1.0
 
 @dataclass(frozen=True)
 class Timing:
-    """How long and how often something is timed.
-
-    Attributes:
-        rounds: how often methods take turns.
-        seconds: about how long one timed run lasts.
-        threads: number of threads; None leaves the choice to ``fit``.
-    """
+    """How often methods take turns, about how long one timed run lasts, and the number of threads."""
 
     rounds: int
     seconds: float
@@ -206,11 +200,8 @@ def time_epoch(graph: Graph, timing: Timing) -> float:
 
 
 def time_degrees(graph: Graph, degrees: Sequence[int], timing: Timing) -> list[dict[str, float]]:
-    """Milliseconds of one epoch for each degree K, the degrees taking turns.
-
-    The encoder is narrow, and there is neither dropout nor penalty, so that the filter's products dominate the time.
-    Points are Chebyshev's: equispaced ones of degree 20 lose too many digits.
-    """
+    """Milliseconds of one epoch for each degree K, the degrees taking turns."""
+    # The filter's products dominate the time; equispaced points of degree 20 lose too many digits.
     narrow = {"points": "chebyshev", "hidden": 16, "dropout": 0.0, "propagation_dropout": 0.0}
     clocks = {}
     for degree in degrees:
@@ -237,11 +228,7 @@ def fit_growth(by_edges: Sequence[dict[str, float]], by_degree: Sequence[dict[st
 
 
 def find_reference(given: Path | None = None) -> Path | None:
-    """The reference's file: the given one, or that of the checkout around the package or the working directory.
-
-    Raises:
-        ValueError: the given file does not exist.
-    """
+    """The reference's file: the given one, or that of the checkout around the package or the working directory."""
     if given is not None:
         if not given.is_file():
             raise ValueError(f"there is no reference {given}; name a Python file such as {REFERENCE}")
@@ -298,12 +285,7 @@ def time_populations(
     *,
     note: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Our populations and, where there is one, the reference, taking turns on one graph.
-
-    Returns:
-        Plain data: ``ours_ms`` for one model and epoch by P, ``throughput`` in models times epochs per second by P;
-        with a reference also ``reference_ms`` and its ``ratio`` by P.
-    """
+    """Times of one model and epoch by the population's size, the reference and populations taking turns."""
     setting = common_setting()
     clocks: dict[str, Clock] = {}
     if module is not None and 16 * graph.nodes * graph.features.shape[1] > free_memory():

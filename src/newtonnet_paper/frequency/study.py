@@ -292,12 +292,8 @@ def _curves(trend: Trend) -> Curves:
 
 def repeated(short: Trend, longer: Trend) -> bool:
     """Whether one mask of few epochs was measured again, with several masks of more epochs."""
-    return (
-        (short.nodes, short.features) == (longer.nodes, longer.features)
-        and short.epochs < longer.epochs
-        and short.masks == 1 < longer.masks
-        and bool(_shared(short, longer))
-    )
+    longer_protocol = short.epochs < longer.epochs and short.masks == 1 < longer.masks
+    return longer_protocol and short.size == longer.size and bool(_shared(short, longer))
 
 
 def agreement(short: Trend, longer: Trend) -> list[Finding]:

@@ -183,7 +183,8 @@ def examples(first: Any, second: Any) -> Table:
         edges = " ".join("-".join(map(str, edge)) for edge in example["edges"])
         if "labels" in example:
             edges += f"; classes {''.join(map(str, example['labels']))}, h = {example['homophily']:.3g}"
-        filters = {column: _numbers(example[key]) for column, key in (("λ", "frequencies"), ("g1", "g1"), ("g2", "g2"))}
+        lists = {"λ": example["frequencies"], "g1": example["g1"], "g2": example["g2"]}
+        filters = {name: f"({', '.join(f'{value:.4g}' for value in values)})" for name, values in lists.items()}
         gap = round(example["gap"], 4)
         rows.append({"statement": name, "edges": edges, **filters, "claimed": claimed, "measured": gap})
     return make_table("Smallest counterexamples", rows)
@@ -210,10 +211,6 @@ def figure(by_h: Any) -> Figure:
         "below the mean frequency."
     )
     return Figure("separation", caption, (wrong, mean))
-
-
-def _numbers(values: Sequence[float]) -> str:
-    return "(" + ", ".join(f"{value:.4g}" for value in values) + ")"
 
 
 THEORY = Claim(
