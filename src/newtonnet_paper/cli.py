@@ -50,9 +50,6 @@ OWN = "Options of single claims"
 WIDTH = 180
 """Columns of tables that are not printed to a terminal."""
 
-MARKED = "README.md"
-"""The page next to the folder of pages whose marked tables are made from results."""
-
 BENCH_RESULTS = Path("results/bench")
 BENCH_PAGES = (Path("docs/speed.md"), Path("README.md"))
 """Pages whose marked tables are made from the benchmark's results."""
@@ -171,7 +168,7 @@ def _show_all(results: Path, out: Path | None, *, json: bool) -> None:
             if one.report is not None:
                 _write(one.claim, one.report, out, PROFILES[-1])
         _save(out / "results.md", results_page(shown))
-        marked = out.resolve().parent / MARKED
+        marked = out.resolve().parent / "README.md"  # has markers for headline tables
         if marked.is_file():
             text = marked.read_text(encoding="utf-8")
             if (new := fill_results(text, shown)) != text:

@@ -45,8 +45,7 @@ def store(graph: Graph, folder: Path, *, name: str) -> str:
     """Store a graph for another process, so that generating it does not count there."""
     path = folder / f"{name}.pickle"
     if not path.exists():
-        with path.open("wb") as file:
-            pickle.dump(graph, file, protocol=pickle.HIGHEST_PROTOCOL)
+        path.write_bytes(pickle.dumps(graph))
     return str(path)
 
 
