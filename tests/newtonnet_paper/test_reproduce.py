@@ -1,9 +1,12 @@
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import newtonnet_paper
 from newtonnet.cli.amounts import seconds
 from newtonnet.cli.app import app as library
 from newtonnet_paper.cli import app
@@ -198,7 +201,8 @@ def test_figures_of_no_benchmark_are_named(capsys, tmp_path, text):
 
 def test_the_command_imports_no_claim_before_it_is_used():
     code = "import sys, newtonnet_paper.cli; print(sorted(name for name in sys.modules if 'newtonnet_paper.' in name))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    where = {**os.environ, "PYTHONPATH": str(Path(newtonnet_paper.__file__).resolve().parents[1])}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=where)
     loaded = ["newtonnet_paper.claim", "newtonnet_paper.cli", "newtonnet_paper.exhibit"]
     assert done.stdout.strip() == str(loaded)
 
