@@ -122,7 +122,7 @@ def verdict_on_gains(gains: Sequence[Estimate], *, others: Sequence[Estimate] = 
 
     >>> found = ((2.0, 0.001), (0.5, 0.3), (-2.0, 0.001))
     >>> up, flat, down = (Estimate(mean, mean - 1, mean + 1, p, splits=10) for mean, p in found)
-    >>> [verdict_on_gains(gains) for gains in ([up, up], [up, flat], [flat, flat], [up, down])]
+    >>> [str(verdict_on_gains(gains)) for gains in ([up, up], [up, flat], [flat, flat], [up, down])]
     ['holds', 'holds in part', 'not certain', 'does not hold']
     """
     if not gains:
