@@ -1,4 +1,4 @@
-"""NewtonNet as one writes it with PyTorch Geometric: the yardstick of ``newtonnet bench``.
+"""NewtonNet as one writes it with PyTorch Geometric: the yardstick of ``newtonnet-paper bench``.
 
 Dense features, ``nn.Linear``, ``F.dropout``, a ``MessagePassing`` layer that is applied K times in Newton's product
 form, ``torch.optim.Adam`` with two groups, and after every training step an evaluation of the three accuracies.

@@ -6,37 +6,32 @@ from pathlib import Path
 
 import numpy as np
 
-from newtonnet.search import difference
-from newtonnet.search.published import DATASETS, SCORES
-from newtonnet.search.settings import find_setting
-from newtonnet.training.statistics import compare
+from newtonnet.search import difference, find_setting, published
+from newtonnet.training import compare
 
-from .cells import Cell
-from .claim import Claim, Request
-from .exhibit import OPEN, Finding, Report, Table
-from .exhibit import Cell as Entry
-from .results import Line
-from .score_tables import HERO
-from .scores import Score, score, split_ratio
-from .stored import Stored, read_stored
-from .table1 import chosen_datasets, reaches
+from .cells import HERO, Cell, StoredSearch, chosen_datasets, read_stored
+from .claim import Claim, Line, Request
+from .exhibit import Report, Value, make_table, nothing_stored
+from .scores import SplitScores, published_text, score, split_ratio
+from .table1 import reaches
 
 LABEL = "published"
+_STATEMENT = "With the authors' settings NewtonNet reaches the published accuracy"
 
 
 def cells(request: Request, results: Path) -> list[Cell]:
     """One setting on every graph; both profiles are the same."""
     made = []
-    for dataset in chosen_datasets(request, DATASETS):
+    for dataset in chosen_datasets(request, published.DATASETS):
         setting = difference(find_setting(dataset, HERO, LABEL), find_setting(dataset, HERO, "default"))
         made.append(Cell(dataset, HERO, 1, LABEL, fixed=setting, space={}, source=LABEL, patience=None))
     return made
 
 
 def load(results: Path) -> list[Line]:
-    """The runs to the end, each with the search that tried the same setting and stopped early, where there is one."""
+    """The complete trainings, each with the search that tried the same setting and stopped early, if there is one."""
     lines: list[Line] = []
-    for dataset in DATASETS:
+    for dataset in published.DATASETS:
         stored = read_stored(results, dataset, HERO, label=LABEL, patience=None)
         if stored is not None:
             lines.append({"stored": stored, "search": read_stored(results, dataset, HERO)})
@@ -44,71 +39,61 @@ def load(results: Path) -> list[Line]:
 
 
 def summarise(lines: Sequence[Line]) -> Report:
-    """Both loops beside the paper's number, and what the patience costs."""
+    """Scores with and without early stopping, and the paper's number."""
     if not lines:
-        return Report((Finding(_STATEMENT, "nothing stored", "Table 1", OPEN),))
-    rows: list[tuple[Entry, ...]] = []
-    known: dict[str, tuple[Score, str]] = {}
+        return nothing_stored(_STATEMENT, "Table 1")
+    rows: list[dict[str, Value]] = []
+    known: dict[str, tuple[SplitScores, str]] = {}
     data: dict[str, dict[str, float | None]] = {}
     for line in lines:
-        stored: Stored = line["stored"]
-        found = score(stored)
+        stored: StoredSearch = line["stored"]
+        found, stopped, name = score(stored), score(_stopped(line["search"])), stored.dataset
         if found is None:
             continue
-        name, published = stored.dataset, SCORES[stored.dataset, HERO]
         known[name] = found, "the authors' settings"
-        early = _stopped(line["search"])
-        stopped = None if early is None else score(early)
         cost = None if stopped is None else compare(found.test, stopped.test, split_ratio(name, stored.protocol))
         learned = [value for value in stored.trials[0].homophily if value is not None]
+        same = stopped is not None and stopped.test == found.test
         rows.append(
-            (
-                name,
-                str(found),
-                found.interval,
-                f"{published[0]:.2f} ± {published[1]:.1f}",
-                None if stopped is None else str(stopped),
-                None if cost is None or stopped is None else "the same" if stopped.test == found.test else cost.signed,
-                f"{np.mean(learned):.2f}" if learned else None,
-            )
+            {
+                "graph": name,
+                "here": str(found),
+                "95% interval": found.interval,
+                "the paper": published_text(name),
+                "stopped early": None if stopped is None else str(stopped),
+                "to the end − stopped early": None if cost is None else "the same" if same else cost.signed,
+                "learned h": f"{np.mean(learned):.2f}" if learned else None,
+            }
         )
         data[name] = {
             "mean": found.mean,
             "std": found.std,
             "stopped": None if stopped is None else stopped.mean,
-            "paper": published[0],
+            "paper": published.SCORES[name, HERO][0],
         }
-    table = Table("The authors' settings and loop", _COLUMNS, tuple(rows), _notes(lines))
+    study = lines[0]["stored"].study
+    table = make_table(
+        "The authors' settings and training",
+        rows,
+        f"Test score in percent, mean ± std (ddof 0) over {study['splits']} splits, protocol random; "
+        f"{study['max_epochs']} epochs, test score at the best validation epoch. Stopped early: by a patience of 200 "
+        "epochs, as in the searches; the same: no best epoch comes after the stop. The settings are for "
+        '`variant="code"`.',
+        "Command: `newtonnet-paper reproduce published`",
+    )
     return Report((reaches(_STATEMENT, known),), tables=(table,), data=data, headline=table)
 
 
-_STATEMENT = "With the authors' settings NewtonNet reaches the published accuracy"
-_COLUMNS = ("graph", "here", "95% interval", "the paper", "stopped early", "to the end − stopped early", "learned h")
-
-
-def _stopped(search: Stored | None) -> Stored | None:
+def _stopped(search: StoredSearch | None) -> StoredSearch | None:
     """The search's own trial of the published setting."""
-    if search is None:
-        return None
-    own = tuple(trial for trial in search.trials if trial.source == LABEL)
-    return replace(search, trials=own) if own else None
-
-
-def _notes(lines: Sequence[Line]) -> tuple[str, ...]:
-    study = lines[0]["stored"].study
-    return (
-        f"Test score in percent, mean ± std (ddof 0) over {study['splits']} splits, protocol random; "
-        f"{study['max_epochs']} epochs, test score at the best validation epoch; stopped early: by a patience of 200 "
-        'epochs, as in the searches; the same: no best epoch lies behind that. The settings are for `variant="code"`.',
-        "Command: `newtonnet reproduce published`",
-    )
+    own = () if search is None else tuple(trial for trial in search.trials if trial.source == LABEL)
+    return replace(search, trials=own) if search is not None and own else None
 
 
 PUBLISHED = Claim(
     name="published",
     statement="NewtonNet as its authors ran it: their settings, their loss, their 2000 epochs.",
     place="Section 6.1, Appendix D, Table 1",
-    units=lambda request: (),
     summarise=summarise,
     options=frozenset({"datasets"}),
     load=load,

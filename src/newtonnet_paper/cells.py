@@ -1,60 +1,181 @@
-"""The searches that a claim rests on: one model on one graph each, what they lack, and how that is searched."""
+"""The searches that claims are based on: one model on one graph each, what is stored, and how the rest is searched."""
 
+import json
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from newtonnet import search
 from newtonnet.datasets import CATALOGUE
+from newtonnet.datasets import summarise as describe
 from newtonnet.nn import find_model
-from newtonnet.search import (
-    BusyError,
-    Executor,
-    Space,
-    Store,
-    Study,
-    Trial,
-    first_trials,
-    free,
-    make_study,
-    model_space,
-    open_store,
-    read_study,
-    read_trials,
-    store_path,
-    sweep_all,
-    write_best,
-)
-from newtonnet.search.settings import first_settings
+from newtonnet.search import Executor, Space, Store, Study, Trial
 from newtonnet.training import Config, Setting, override
 
-from .stored import SPLITS, read_stored
+from .claim import Request
+
+HERO = "newtonnet"
+SPLITS = 10
+"""Number of splits of every claim; of published splits, all there are."""
+
+QUICK = 4
+"""Settings for each cell in the quick profile; a longer search continues from them."""
+MANY, FEW = 40, 12
+SMALL = ("cora", "citeseer", "chameleon", "squirrel", "texas", "cornell")
+
+
+def trials_of(profile: str, dataset: str) -> int:
+    """Settings that a cell tries: 40 on the six small graphs and 12 on the others, or 4 in the quick profile.
+
+    >>> trials_of("paper", "cora"), trials_of("paper", "pubmed"), trials_of("quick", "cora")
+    (40, 12, 4)
+    """
+    return QUICK if profile == "quick" else MANY if dataset in SMALL else FEW
+
+
+def chosen_datasets(request: Request, datasets: Sequence[str]) -> list[str]:
+    """The graphs that a request names, or all that are available if it names none."""
+    named = request.options.get("datasets")
+    if named is None:
+        return [name for name in datasets if describe(name).available]
+    for name in named:
+        if name not in datasets:
+            raise ValueError(f"unknown graph {name!r} for this claim; available: {', '.join(datasets)}")
+    return list(dict.fromkeys(named))
+
+
+@dataclass(frozen=True)
+class StoredSearch:
+    """The stored trials of one study, in the order of their numbers, at least one."""
+
+    dataset: str
+    model: str
+    label: str
+    protocol: str
+    study: Mapping[str, Any]
+    """The study's description."""
+    trials: tuple[Trial, ...]
+
+    @property
+    def length(self) -> int:
+        """Settings before the first missing one: a search that was stopped inside a batch leaves gaps."""
+        return next((i for i, trial in enumerate(self.trials) if trial.number != i), len(self.trials))
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether all settings of the space were tried, so that a longer search would find no other."""
+        return len(self.trials) >= math.prod(len(values) for values in self.study["space"].values())
+
+    @property
+    def repeated(self) -> tuple[str, dict[str, Any]]:
+        """The source of the setting that all trials share, and the setting."""
+        return str(self.study["first"][0][0]), dict(self.study["fixed"])
+
+    def value(self, trial: Trial, name: str) -> Any:
+        """The value of a field in a trial: its own, or the one that all trials of the study share."""
+        return trial.setting[name] if name in trial.setting else self.study["defaults"][name]
+
+    def identity(self, trial: Trial) -> str:
+        """The same text for two trials, also of different studies, that train the same model in the same way."""
+        default = search.find_setting(self.dataset, self.model, "default")
+        return search.identity(override(default, {**self.study["fixed"], **trial.setting}))
+
+    def first(self, count: int) -> "StoredSearch":
+        """The same study after its first ``count`` settings."""
+        return replace(self, trials=tuple(trial for trial in self.trials if trial.number < count))
+
+    def repeats(self, setting: Mapping[str, Any]) -> bool:
+        """Whether the study has this setting for the fields that it does not vary."""
+        return bool(self.study["fixed"] == json.loads(json.dumps(setting)))
+
+
+def read_stored(
+    results: Path,
+    dataset: str,
+    model: str,
+    *,
+    label: str = "",
+    protocol: str = "random",
+    patience: int | None = Study.patience,
+) -> StoredSearch | None:
+    """What is stored of one study; None where there is no trial.
+
+    Trials with another name, or with other splits, epochs, patience or metric than the claim needs, are ignored with a
+    warning: they belong to a search with another purpose.
+    """
+    path = search.store_path(results, Study(dataset, "", model, label=label, protocol=protocol))
+    study, trials = search.read_study(path), search.read_trials(path)
+    if study is None or not trials:
+        return None
+    usual = {
+        "dataset": dataset,
+        "model": model,
+        "label": label,
+        "protocol": protocol,
+        "splits": study["splits"] if protocol == "fixed" else SPLITS,
+        "max_epochs": Study.max_epochs,
+        "patience": patience,
+        "metric": CATALOGUE[dataset].metric,
+    }
+    other = [f"{name} {study[name]} instead of {value}" for name, value in usual.items() if study[name] != value]
+    if other:
+        warnings.warn(f"{path} is ignored: {', '.join(other)}", stacklevel=2)
+        return None
+    ordered = tuple(sorted(trials, key=lambda trial: trial.number))
+    return StoredSearch(dataset, model, label, protocol, study, ordered)
+
+
+def read_all(results: Path, graphs: Mapping[str, str], models: Iterable[str]) -> list[dict[str, Any]]:
+    """Lines with what is stored of some models on some graphs, each graph with its protocol."""
+    found = [
+        read_stored(results, dataset, model, protocol=protocol)
+        for dataset, protocol in graphs.items()
+        for model in models
+    ]
+    return [{"stored": one} for one in found if one is not None]
+
+
+def chosen_setting(
+    results: Path, dataset: str, model: str, *, label: str = "", tried: int | None = None
+) -> tuple[str, dict[str, Any]]:
+    """The setting that a search selects, among its first ``tried`` ones, else the published one, else the default.
+
+    Returns:
+        The source, ``searched``, ``published`` or ``default``, and the fields that differ from the model's defaults.
+    """
+    stored = read_stored(results, dataset, model, label=label)
+    if stored is not None:
+        among = stored.trials if tried is None else stored.first(tried).trials
+        return "searched", {**stored.study["fixed"], **search.best_trial(among).setting}
+    setting = search.find_setting(dataset, model)
+    return setting.source, search.difference(setting, search.find_setting(dataset, model, "default"))
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One study of a claim and how many settings it shall try."""
+    """One study of a claim and the number of settings to try."""
 
     dataset: str
     model: str
     trials: int
     label: str = ""
-    """Tells it apart from the search of the same model on the same graph that ``newtonnet search`` does."""
+    """Distinguishes the study from that of ``newtonnet search`` with the same model on the same graph."""
     protocol: str = "random"
     fixed: Mapping[str, Any] = field(default_factory=dict)
     space: Space | None = None
-    """What is varied; the model's own space if not given."""
+    """The values to vary; the model's own space if not given."""
     source: str = ""
-    """Where the fixed fields come from, for cells that do not search but repeat a setting."""
+    """Where the fixed fields come from, for cells that repeat a setting instead of searching."""
     patience: int | None = 200
     """Epochs without a better validation score; None: never stop."""
 
     @property
     def name(self) -> str:
-        """Model, label and protocol, as files call it."""
+        """Model, label and protocol, as in file names."""
         return self._named.name
 
     @property
@@ -63,7 +184,7 @@ class Cell:
 
     @property
     def wanted(self) -> int:
-        """Settings to try: what is asked for, or all there are of a smaller space.
+        """Settings to try: the requested number, or the whole space if it is smaller.
 
         >>> Cell("cora", "mlp", 40).wanted, Cell("cora", "mlp", 40, space={}).wanted
         (36, 1)
@@ -72,22 +193,22 @@ class Cell:
 
     @property
     def _space(self) -> Space:
-        return free(model_space(self.model) if self.space is None else self.space, self.fixed)
+        return search.free(search.model_space(self.model) if self.space is None else self.space, self.fixed)
 
     @property
     def _first(self) -> list[Setting]:
         if not self.source:
-            return first_settings(self.dataset, self.model)
+            return search.first_settings(self.dataset, self.model)
         entry = find_model(self.model)
         return [override(Setting(self.source, entry.options, Config(**entry.training)), self.fixed)]
 
     def path(self, results: Path) -> Path:
-        """Its file below the folder of results."""
-        return store_path(results, self._named)
+        """The file of the study in the folder of results."""
+        return search.store_path(results, self._named)
 
     def make(self) -> Study:
         """The study itself; loads the graph."""
-        return make_study(
+        return search.make_study(
             self.dataset,
             self.model,
             first=self._first,
@@ -99,7 +220,7 @@ class Cell:
         )
 
     def bare(self, checksum: str, splits: int = SPLITS) -> Study:
-        """The study on a graph that is not loaded: with this checksum, and so many splits."""
+        """The study without loading the graph, whose checksum is given."""
         study = replace(
             self._named,
             checksum=checksum,
@@ -109,26 +230,23 @@ class Cell:
             patience=self.patience,
             metric=CATALOGUE[self.dataset].metric,
         )
-        return replace(study, first=first_trials(study, self._first))
+        return replace(study, first=search.first_trials(study, self._first))
 
     def stored_study(self, results: Path) -> Study | None:
-        """The study as its file has it; None where there is none or another, which opening it will refuse.
-
-        The graph is taken to be the one that the file tells of.
-        """
-        stored = read_study(self.path(results))
+        """The study as stored, with the stored graph's checksum; None where the file is missing or another study's."""
+        stored = search.read_study(self.path(results))
         if stored is None:
             return None
         study = self.bare(stored["checksum"], stored["splits"] if self.protocol == "fixed" else SPLITS)
         return study if study.describe() == stored else None
 
     def trials_of(self, results: Path) -> list[Trial]:
-        """Its stored trials; none where the file holds another study."""
-        return [] if self.stored_study(results) is None else read_trials(self.path(results))
+        """The stored trials; none where the file is another study's."""
+        return [] if self.stored_study(results) is None else search.read_trials(self.path(results))
 
 
 def missing(cells: Sequence[Cell], results: Path) -> list[tuple[Cell, int]]:
-    """The cells that lack trials, and how many each; only files are looked at."""
+    """The cells that lack trials, and how many each lacks; reads stored files only."""
     counts = []
     for cell in cells:
         numbers = {trial.number for trial in cell.trials_of(results)}
@@ -137,7 +255,7 @@ def missing(cells: Sequence[Cell], results: Path) -> list[tuple[Cell, int]]:
 
 
 def plan(cells: Sequence[Cell], results: Path) -> list[str]:
-    """One line for each cell that lacks trials, with the hours that its stored trials tell of, and their sum."""
+    """One line for each cell that lacks trials, with the hours estimated from stored trials, and their sum."""
     lines, hours, unknown = [], 0.0, 0
     for cell, count in missing(cells, results):
         line = f"{cell.name} on {cell.dataset}: {count} of {cell.wanted} settings to try"
@@ -150,7 +268,7 @@ def plan(cells: Sequence[Cell], results: Path) -> list[str]:
         lines.append(line)
     if lines:
         known = [f"about {hours:.2f} h of one core for {len(lines) - unknown}"] * (unknown < len(lines))
-        other = [f"{unknown} of unknown length (newtonnet search --plan measures)"] * (unknown > 0)
+        other = [f"{unknown} of unknown length (newtonnet search --plan measures it)"] * (unknown > 0)
         lines.append(f"{len(lines)} cells: {', '.join([*known, *other])}")
     return lines
 
@@ -164,12 +282,12 @@ def _seconds(cell: Cell, results: Path) -> float | None:
 
 
 def mend_best(cells: Sequence[Cell], results: Path) -> None:
-    """Bring the table of best settings up to what is stored: a crash may have come between the two."""
+    """Update the table of best settings from what is stored: a crash may have come between the two."""
     for cell in cells:
         study = None if cell.source else cell.stored_study(results)
-        trials = [] if study is None else read_trials(cell.path(results))
+        trials = [] if study is None else search.read_trials(cell.path(results))
         if study is not None and trials:
-            write_best(results, study, trials)
+            search.write_best(results, study, trials)
 
 
 def sweep_cells(
@@ -179,27 +297,20 @@ def sweep_cells(
     executor: Executor | None = None,
     stop: Callable[[float], bool] | None = None,
 ) -> Iterator[tuple[Cell, Trial]]:
-    """Search what the cells lack, in their order; yields every new trial when it is stored.
-
-    Args:
-        cells: what is wanted; those that are done are not opened, and those that another process has are left to it.
-        results: folder of all results.
-        executor: where tasks run.
-        stop: told how long a task is expected to take, whether to leave it.
-    """
+    """Search what the cells lack and yield every new trial; ``stop``, given a task's seconds, skips it."""
     with ExitStack() as stack:
         known: dict[str, Cell] = {}
         stores: list[tuple[Study, Store, int]] = []
         for cell, _ in missing(cells, results):
             study = cell.make()
             try:
-                stores.append((study, stack.enter_context(open_store(results, study)), cell.trials))
-            except BusyError as busy:
-                warnings.warn(f"{busy}; it is left out here", stacklevel=2)
+                stores.append((study, stack.enter_context(search.open_store(results, study)), cell.trials))
+            except search.BusyError as busy:
+                warnings.warn(f"{busy}; it is skipped here", stacklevel=2)
                 continue
             known[study.key] = cell
         own = {study.key: store for study, store, _ in stores}
-        for study, trial in sweep_all(stores, executor=executor, stop=stop):
+        for study, trial in search.sweep_all(stores, executor=executor, stop=stop):
             if not known[study.key].source:  # a repeated setting is no search's best
-                write_best(results, study, own[study.key].trials())
+                search.write_best(results, study, own[study.key].trials())
             yield known[study.key], trial

@@ -1,30 +1,56 @@
-"""The frame of every claim: what the paper says, the work it takes in resumable units, and what stored lines show."""
+"""The frame of every claim: what the paper says, its work in resumable units, its stored lines, the list of claims."""
 
+import json
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
-from newtonnet.search import lock_path
+from newtonnet.meaning import meant
 
-from .cells import Cell
 from .exhibit import Report
-from .results import Line, append_line, read_lines
+
+if TYPE_CHECKING:
+    from .cells import Cell
 
 PROFILES = ("quick", "paper")
+
+CLAIMS = {
+    "table1": "table1.TABLE1",
+    "published": "authors_settings.PUBLISHED",
+    "beyond": "table1.BEYOND",
+    "branch": "ablation.ADJACENCY_BRANCH",
+    "signed": "ablation.SIGNED_VALUES",
+    "untouched": "untouched.UNTOUCHED_GRAPHS",
+    "weak-supervision": "weak_supervision.WEAK_SUPERVISION",
+    "ablation": "ablation.ABLATION",
+    "filters": "filters.FILTERS",
+    "homophily": "homophily.LEARNED_HOMOPHILY",
+    "sensitivity": "sensitivity.SENSITIVITY",
+    "cost": "cost.COST",
+    "frequency": "frequency.FREQUENCY",
+    "theory": "theory.THEORY",
+    "interpolation": "interpolation.INTERPOLATION",
+}
+"""Where each claim is defined, in the order of the results page; modules are imported when they are used."""
+
+Line = Mapping[str, Any]
+"""One stored result."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What to run of a claim; an option is given only where it differs from the claim's own choice.
+    """What to run of a claim.
 
     Attributes:
         profile: ``quick`` for minutes, ``paper`` for the paper's protocol.
-        options: the claim's own options by name, such as ``datasets`` or ``nodes``.
+        options: the claim's own options by name, such as ``datasets`` or ``nodes``, that differ from its defaults.
     """
 
     profile: str = "quick"
@@ -37,12 +63,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Unit:
-    """One piece of work that is done whole or not at all.
-
-    Attributes:
-        key: everything that decides its result, as plain data; it stands in the stored line.
-        run: does the work and returns the rest of the line.
-    """
+    """One piece of work: the key, which determines the result, and the function that returns the rest of the line."""
 
     key: Mapping[str, Any]
     run: Callable[[], Mapping[str, Any]]
@@ -53,70 +74,121 @@ class Claim:
     """One claim of the paper.
 
     Attributes:
-        name: what ``newtonnet reproduce`` calls it.
-        statement: the claim in one sentence.
         place: where the paper makes it.
-        units: the work of a request, in the order in which it is done.
-        summarise: stored lines to what they show; a pure function that never trains.
-        options: names of the request's options that the claim understands.
-        version: raised whenever a change can move a result; lines of other versions are left aside.
-        load: reads what is summarised from the folder of all results, for claims that rest on the work of others such
-            as a search; by default the lines that the claim's own units left.
-        cells: the searches that the claim rests on, given the request and the folder of results; they are swept before
-            any unit is done.
+        summarise: turns stored lines into a report; a pure function that never trains.
+        units: the work of a request, in order.
+        options: names of the request's options that the claim accepts.
+        version: raised when a change can alter a result; lines of other versions are ignored.
+        load: reads what is summarised from the folder of all results, for claims that are based on other work such as
+            searches; by default the lines of the claim's own units.
+        cells: the searches that the claim is based on; they run before any unit.
     """
 
     name: str
     statement: str
     place: str
-    units: Callable[[Request], Sequence[Unit]]
     summarise: Callable[[Sequence[Line]], Report]
+    units: Callable[[Request], Sequence[Unit]] = lambda request: ()
     options: frozenset[str] = frozenset()
     version: int = 1
     load: Callable[[Path], Sequence[Line]] | None = None
-    cells: Callable[[Request, Path], Sequence[Cell]] | None = None
+    cells: "Callable[[Request, Path], Sequence[Cell]] | None" = None
+
+
+def find_claim(name: str) -> Claim:
+    """The claim of this name."""
+    if name not in CLAIMS:
+        raise ValueError(f"unknown claim {name!r}; {meant(name, CLAIMS)}available: {', '.join(sorted(CLAIMS))}, all")
+    module, attribute = CLAIMS[name].split(".")
+    claim: Claim = getattr(import_module(f"newtonnet_paper.{module}"), attribute)
+    return claim
+
+
+def all_claims() -> list[Claim]:
+    """Every claim, in the order of the results page."""
+    return [find_claim(name) for name in CLAIMS]
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """All complete lines of a file; none where there is no file. A truncated last line is ignored."""
+    if not path.exists():
+        return []
+    *whole, torn = path.read_bytes().split(b"\n")
+    lines = []
+    for number, raw in enumerate(whole, 1):
+        line = _parsed(raw)
+        if line is None:
+            raise ValueError(f"{path}, line {number} is not a JSON object; remove it, and its work is done again")
+        lines.append(line)
+    last = _parsed(torn)
+    return lines if last is None else [*lines, last]
+
+
+def append_line(path: Path, line: Line) -> None:
+    """Append one line and wait until it is on disk; a truncated last line is removed first."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(line, allow_nan=False) + "\n"
+    with path.open("a+b") as file:
+        content = path.read_bytes()
+        if content and not content.endswith(b"\n"):
+            start = content.rfind(b"\n") + 1
+            if _parsed(content[start:]) is None:
+                os.truncate(file.fileno(), start)
+            else:  # complete but for its line feed
+                os.write(file.fileno(), b"\n")
+        file.write(text.encode())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _parsed(raw: bytes) -> dict[str, Any] | None:
+    try:
+        value = json.loads(raw)
+    except ValueError:  # also bytes that are cut inside a character
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def lines_path(claim: Claim, results: Path) -> Path:
-    """Where the claim's lines are kept below the folder of results."""
+    """The file of the claim's lines in the folder of results."""
     return results / claim.name / "lines.jsonl"
 
 
 def load_lines(claim: Claim, results: Path) -> Sequence[Line]:
-    """What the claim's summary is made of."""
+    """The lines that the claim's summary is made from."""
     return own_lines(claim, results) if claim.load is None else claim.load(results)
 
 
 def own_lines(claim: Claim, results: Path) -> list[dict[str, Any]]:
-    """The stored lines of the claim's present version, each piece of work once, the latest."""
+    """The stored lines of the claim's present version; of several lines for one unit the latest."""
     path = lines_path(claim, results)
     latest = {}
     for line in read_lines(path):
         if line.get("version") == claim.version:
             if not isinstance(line.get("key"), dict):
                 raise ValueError(
-                    f"{path} holds a line without the key of its work; remove it, and its work is done again"
+                    f"{path} has a line without the key of its unit; remove it, and its work is done again"
                 )
             latest[_identity(line["key"])] = line
     return list(latest.values())
 
 
 def check_options(claim: Claim, request: Request) -> None:
-    """Refuse an option that the claim does not know."""
+    """Refuse an option that the claim does not accept."""
     unknown = request.options.keys() - claim.options
     if unknown:
-        there = ", ".join(f"--{name}" for name in sorted(claim.options)) or "no options of its own"
-        raise ValueError(f"{claim.name} does not take --{min(unknown)}; it takes {there}")
+        accepted = ", ".join(f"--{name}" for name in sorted(claim.options)) or "no options of its own"
+        raise ValueError(f"{claim.name} does not accept --{min(unknown)}; it accepts {accepted}")
 
 
-def wanted_cells(claim: Claim, request: Request, results: Path) -> Sequence[Cell]:
-    """The searches of a request; none for a claim that rests on its own units alone."""
+def wanted_cells(claim: Claim, request: Request, results: Path) -> "Sequence[Cell]":
+    """The searches of a request; none for a claim that is based on its own units alone."""
     check_options(claim, request)
     return () if claim.cells is None else claim.cells(request, results)
 
 
 def pending(claim: Claim, request: Request, results: Path) -> tuple[list[Unit], int]:
-    """The units of a request that have no stored line, and how many units there are in all."""
+    """The units of a request without a stored line, and the number of all units."""
     check_options(claim, request)
     done = {_identity(line["key"]) for line in own_lines(claim, results)}
     units = claim.units(request)
@@ -131,22 +203,22 @@ def run(
     seconds: float | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> int:
-    """Do the work of a request that is not done yet, one stored line for each unit.
+    """Run the units of a request that are not stored yet, one stored line for each.
 
     Args:
         claim: the claim.
         request: what to run.
         results: folder of all results.
-        seconds: begin no unit after this time; None never stops.
-        progress: told how many units are done and how many there are, first before any work.
+        seconds: time limit: no unit starts after it; None for no limit.
+        progress: called with the number of finished units and of all units, first before any work.
 
     Returns:
-        How many units are left undone.
+        The number of units left.
     """
     units, total = pending(claim, request, results)
     if units:
         with _alone(claim, results):
-            units, total = pending(claim, request, results)  # another process may just have ended
+            units, total = pending(claim, request, results)  # another process may just have finished
             end = None if seconds is None else time.monotonic() + seconds
             for i, unit in enumerate(units):
                 if progress is not None:
@@ -164,16 +236,14 @@ def run(
 
 @contextmanager
 def _alone(claim: Claim, results: Path) -> Iterator[None]:
-    """Refuses a second process: it would do the same work, and disturb what is timed."""
-    lock = FileLock(lock_path(results, claim.name), timeout=0)
+    """Refuse a second process: it would do the same work and disturb timings."""
+    from newtonnet.search import lock_path
+
     try:
-        lock.acquire()
+        with FileLock(lock_path(results, claim.name), timeout=0):
+            yield
     except Timeout:
-        raise ValueError(f"another process is at work on {claim.name} ({lines_path(claim, results)})") from None
-    try:
-        yield
-    finally:
-        lock.release()
+        raise ValueError(f"another process is running {claim.name} ({lines_path(claim, results)})") from None
 
 
 def _identity(key: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Cost as a claim: the paper's running times, memory and complexities beside the figures of ``newtonnet bench``."""
+"""Cost as a claim: the paper's running times, memory and complexities, and the figures of ``newtonnet-paper bench``."""
 
 import json
 import math
@@ -6,30 +6,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from newtonnet.search.published import COMPLEXITY, COST_DATASETS, MEMORY, RUNNING_TIME
+from newtonnet.search import published
 
-from .claim import Claim
-from .exhibit import FAILS, HOLDS, OPEN, PARTLY, Cell, Finding, Report, Table
-from .results import Line
+from .claim import Claim, Line
+from .exhibit import Finding, Report, Table, Value, Verdict, nothing_stored
 from .scores import NAMES
 
-OURS = {
-    "mlp": ("O(NF²)", "O(F² + NF)"),
-    "gcn": ("O(L(EF + NF²))", "O(E + LF² + LNF)"),
-    "gprgnn": ("O(KEC + NF²)", "O(E + F² + NF)"),
-    "chebnetii": ("O(KEC + NF²)", "O(E + F² + NF)"),
-    "bernnet": ("O(KEC + NF²)", "O(E + F² + NF)"),
-    "newtonnet": ("O(KEC + NF²)", "O(E + F² + NF)"),
-}
+_FILTER = ("O(KEC + NF²)", "O(E + F² + NF)")
+OURS = {"mlp": ("O(NF²)", "O(F² + NF)"), "gcn": ("O(L(EF + NF²))", "O(E + LF² + LNF)")}
+OURS |= dict.fromkeys(("gprgnn", "chebnetii", "bernnet", "newtonnet"), _FILTER)
 """Time and space of this implementation; C classes, since filters act on the encoder's output."""
 
-
 SLOWER = 1.1
-"""Times as long as another that count as slower; the machine's noise is about a tenth."""
+"""Ratio of times that counts as slower; the machine's noise is about a tenth."""
+
+_THEIRS = tuple(f"{graph}, the paper" for graph in published.COST_DATASETS)
 
 
 def load(results: Path) -> list[Line]:
-    """The figures of a full benchmark, else of a quick one."""
+    """The figures of a full benchmark, or else of a quick one."""
     for name in ("full", "quick"):
         path = results / "bench" / f"{name}.json"
         if path.exists():
@@ -41,18 +36,23 @@ def _read(path: Path) -> Line:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ValueError(f"{path}: {error}; make it again with newtonnet bench") from error
+        raise ValueError(f"{path}: {error}; make it again with newtonnet-paper bench") from error
     if not isinstance(found, dict) or "profile" not in found:
-        raise ValueError(f"{path} holds no figures of a benchmark; make it again with newtonnet bench")
+        raise ValueError(f"{path} does not hold the figures of a benchmark; make it again with newtonnet-paper bench")
     return found
 
 
 def summarise(lines: Sequence[Line]) -> Report:
-    """Times, ratios, memory and growth beside the paper's."""
+    """Times, ratios, memory and growth, and the paper's."""
     if not lines:
-        return Report((Finding("NewtonNet is scalable", "nothing stored", "Tables 2 to 4", OPEN),))
+        return nothing_stored("NewtonNet is scalable", "Tables 2 to 4")
     result = lines[0]
-    note = _machine(result)
+    machine = result.get("machine", {})
+    note = (
+        f"Ours: profile {result['profile']} of `newtonnet-paper bench`{' --quick' * (result['profile'] == 'quick')}, "
+        f"{machine.get('cpu', 'a machine')}, {machine.get('threads', '?')} threads. The paper used another machine: "
+        "compare ratios, not milliseconds."
+    )
     return Report(
         findings=_findings(result),
         tables=(_ratios(result, note), _times(result, note), _memory(result, note), _complexity(result)),
@@ -67,70 +67,53 @@ def published_ratio(pair: str) -> dict[str, float]:
     1.66
     """
     names, degree = pair.split("@")
-    rows = [RUNNING_TIME.get((name, int(degree)), RUNNING_TIME.get((name, None))) for name in names.split("/")]
+    rows = [
+        published.RUNNING_TIME.get((name, int(degree)), published.RUNNING_TIME.get((name, None)))
+        for name in names.split("/")
+    ]
     if len(rows) != 2 or rows[0] is None or rows[1] is None:
         return {}
-    return {graph: a / b for graph, a, b in zip(COST_DATASETS, rows[0], rows[1], strict=True)}
-
-
-def _machine(result: Line) -> str:
-    machine = result.get("machine", {})
-    return (
-        f"Ours: profile {result['profile']} of `newtonnet bench`{' --quick' * (result['profile'] == 'quick')}, "
-        f"{machine.get('cpu', 'a machine')}, {machine.get('threads', '?')} threads; the paper's machine is another, "
-        "so ratios can be compared and milliseconds cannot."
-    )
+    return {graph: a / b for graph, a, b in zip(published.COST_DATASETS, rows[0], rows[1], strict=True)}
 
 
 def _ratios(result: Line, note: str) -> Table:
     rivals: Mapping[str, Mapping[str, float]] = result.get("rivals", {})
     rows = []
     for pair, mean in result.get("rivals_ratio", {}).items():
-        published = published_ratio(pair)
+        theirs = published_ratio(pair)
         ours = [_rounded(row.get(pair)) for row in rivals.values()]
-        theirs = [_rounded(published.get(graph)) for graph in COST_DATASETS]
-        rows.append((pair, *ours, _rounded(mean), *theirs))
-    columns = ("pair @ K", *rivals, "mean", *(f"{graph}, the paper" for graph in COST_DATASETS))
-    notes = (note, "Means are geometric. The paper names no K for GPRGNN; its one time stands at both.")
-    return Table("Time of an epoch as a ratio", columns, tuple(rows), notes)
+        rows.append((pair, *ours, _rounded(mean), *(_rounded(theirs.get(graph)) for graph in published.COST_DATASETS)))
+    notes = (note, "Means are geometric. The paper gives no K for GPRGNN; its one time is used for both.")
+    return Table("Time of an epoch as a ratio", ("pair @ K", *rivals, "mean", *_THEIRS), tuple(rows), notes)
 
 
 def _times(result: Line, note: str) -> Table:
     epochs: Mapping[str, Mapping[str, Any]] = result.get("epochs", {})
-    rows: list[tuple[Cell, ...]] = []
-    for (model, degree), published in RUNNING_TIME.items():
-        ours = []
-        for row in epochs.values():
-            cost = row.get(model, {})
-            same = degree is None or cost.get("degree") == degree
-            ours.append(_rounded(cost.get("ms")) if same else None)
-        rows.append((NAMES[model], degree, *ours, *published))
-    columns = ("method", "K", *epochs, *(f"{graph}, the paper" for graph in COST_DATASETS))
-    return Table("One epoch, ms", columns, tuple(rows), (note, "GPRGNN here: K = 10."))
+    rows: list[tuple[Value, ...]] = []
+    for (model, degree), theirs in published.RUNNING_TIME.items():
+        costs = [row.get(model, {}) for row in epochs.values()]
+        ours = (_rounded(one.get("ms")) if degree is None or one.get("degree") == degree else None for one in costs)
+        rows.append((NAMES[model], degree, *ours, *theirs))
+    return Table("One epoch, ms", ("method", "K", *epochs, *_THEIRS), tuple(rows), (note, "GPRGNN here: K = 10."))
 
 
 def _memory(result: Line, note: str) -> Table:
     taken: Mapping[str, Mapping[str, float]] = result.get("methods_mb", {})
     rows = tuple(
-        (NAMES[model], *(_rounded(row.get(model)) for row in taken.values()), *published)
-        for model, published in MEMORY.items()
+        (NAMES[model], *(_rounded(row.get(model)) for row in taken.values()), *theirs)
+        for model, theirs in published.MEMORY.items()
     )
-    columns = ("method", *taken, *(f"{graph}, the paper" for graph in COST_DATASETS))
-    return Table(
-        "Memory, MB",
-        columns,
-        rows,
-        (note, "Ours is the peak resident memory above the interpreter's, theirs as printed."),
-    )
+    notes = (note, "Ours is the peak resident memory above the interpreter's; the paper's is as printed.")
+    return Table("Memory, MB", ("method", *taken, *_THEIRS), rows, notes)
 
 
 def _complexity(result: Line) -> Table:
-    rows = tuple((NAMES[model], *published, *OURS[model]) for model, published in COMPLEXITY.items())
+    rows = tuple((NAMES[model], *theirs, *OURS[model]) for model, theirs in published.COMPLEXITY.items())
     powers = result.get("growth_exponent", {})
-    told = ", ".join(f"{name.replace('_', ' by ')} {value:.2f}" for name, value in powers.items())
+    exponents = ", ".join(f"{name.replace('_', ' by ')} {value:.2f}" for name, value in powers.items())
     notes = (
         "Here every polynomial filter is K sparse products in the Chebyshev basis, and the graph is stored once.",
-        *((f"Measured exponents of growth: {told}.",) * bool(told)),
+        *((f"Measured exponents of growth: {exponents}.",) * bool(exponents)),
     )
     columns = ("method", "time, the paper", "space, the paper", "time here", "space here")
     return Table("Complexity", columns, rows, notes)
@@ -138,34 +121,29 @@ def _complexity(result: Line) -> Table:
 
 def _findings(result: Line) -> tuple[Finding, ...]:
     means: Mapping[str, float] = result.get("rivals_ratio", {})
-    found = [_linear(result)]
+    power = result.get("growth_exponent", {}).get("edges")
+    ours, verdict = "not measured", Verdict.OPEN
+    if power is not None:
+        verdict = Verdict.HOLDS if power <= 1.1 else Verdict.PARTLY if power <= 1.3 else Verdict.FAILS
+        ours = f"with exponent {power:.2f}"
+    found = [Finding("Time grows linearly with the edges", ours, "O(KEF + NF²)", verdict)]
     if "bernnet/newtonnet@10" in means:
         ratio = means["bernnet/newtonnet@10"]
         found.append(
             Finding(
-                "BernNet is slower than the methods that are linear in K (here it is linear, too)",
+                "BernNet is slower than the methods that are linear in K (here BernNet is linear, too)",
                 f"BernNet / NewtonNet at K = 10: {ratio:.2f} (slower: above {SLOWER})",
                 f"{_mean(published_ratio('bernnet/newtonnet@10')):.2f} on average",
-                HOLDS if ratio > SLOWER else FAILS,
+                Verdict.HOLDS if ratio > SLOWER else Verdict.FAILS,
             )
         )
     pairs = [pair for pair in means if pair.startswith("newtonnet/")]
     if pairs:
         ours = ", ".join(f"{pair} {means[pair]:.2f}" for pair in pairs) + f" (longer: above {SLOWER})"
         theirs = ", ".join(f"{pair} {_mean(published_ratio(pair)):.2f}" for pair in pairs)
-        slower = sum(means[pair] > SLOWER for pair in pairs)
-        verdict = HOLDS if slower == len(pairs) else PARTLY if slower else FAILS
+        verdict = Verdict.by_count(sum(means[pair] > SLOWER for pair in pairs), len(pairs))
         found.append(Finding("NewtonNet takes longer than GPRGNN and ChebNetII", ours, theirs, verdict))
     return tuple(found)
-
-
-def _linear(result: Line) -> Finding:
-    power = result.get("growth_exponent", {}).get("edges")
-    statement = "Time grows linearly with the edges"
-    if power is None:
-        return Finding(statement, "not measured", "O(KEF + NF²)", OPEN)
-    verdict = HOLDS if power <= 1.1 else PARTLY if power <= 1.3 else FAILS
-    return Finding(statement, f"as their power {power:.2f}", "O(KEF + NF²)", verdict)
 
 
 def _mean(values: Mapping[str, float]) -> float:
@@ -181,7 +159,6 @@ COST = Claim(
     name="cost",
     statement="NewtonNet's time and memory are those of other polynomial filters, and grow linearly.",
     place="Appendix B.1, Tables 2 to 4",
-    units=lambda request: (),
     summarise=summarise,
     load=load,
 )

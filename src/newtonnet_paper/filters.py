@@ -7,74 +7,73 @@ import numpy as np
 from numpy.typing import NDArray
 
 from newtonnet.graphs import BANDS as EDGES
-from newtonnet.search import best_trial
-from newtonnet.search.published import DATASETS
+from newtonnet.search import best_trial, published
 from newtonnet.training import FREQUENCIES
 
-from .beyond import GRAPHS as BEYOND_GRAPHS
-from .cells import Cell
-from .claim import Claim, Request
-from .exhibit import BANDS, FAILS, HOLDS, OPEN, PARTLY, Curves, Figure, Finding, Report, Role, Series, Table
-from .results import Line
+from .cells import Cell, StoredSearch, chosen_datasets, read_all, trials_of
+from .claim import Claim, Line, Request
+from .exhibit import BANDS, Curves, Figure, Finding, Report, Role, Series, Value, Verdict, make_table, nothing_stored
 from .scores import NAMES, how_made
-from .stored import Stored, read_stored
-from .table1 import chosen_datasets, trials_of
+from .table1 import BEYOND_GRAPHS, PAPER_GRAPHS
 
 METHODS: dict[str, Role] = {"newtonnet": "main", "chebnetii": "second", "bernnet": "high"}
 """Each with the colour of its curve."""
 
 HOMOPHILOUS = ("cora", "citeseer", "pubmed")
 MARGIN = 0.03
-"""By how much shares must differ: they vary by as much between splits."""
+"""The smallest difference between shares that counts: they vary by about as much between splits."""
+
+Array = NDArray[np.float64]
+
+_STATEMENTS = (
+    "On homophilous graphs NewtonNet passes low frequencies and suppresses middle and high ones",
+    "On heterophilous graphs NewtonNet amplifies high frequencies more than the other methods",
+)
+_CAPTION = "Learned filters, mean over splits and one standard deviation, each scaled to a largest magnitude of 1."
 
 
 def cells(request: Request, results: Path) -> list[Cell]:
     """The searches of Table 1, of the three methods."""
-    names = chosen_datasets(request, DATASETS)
+    names = chosen_datasets(request, published.DATASETS)
     return [Cell(dataset, model, trials_of(request.profile, dataset)) for dataset in names for model in METHODS]
 
 
 def load(results: Path) -> list[Line]:
     """What is stored of the three methods on every graph."""
-    graphs = {**dict.fromkeys(DATASETS, "random"), **BEYOND_GRAPHS}
-    found = [
-        read_stored(results, dataset, model, protocol=protocol)
-        for dataset, protocol in graphs.items()
-        for model in METHODS
-    ]
-    return [{"stored": one} for one in found if one is not None]
+    return list(read_all(results, {**PAPER_GRAPHS, **BEYOND_GRAPHS}, METHODS))
 
 
 def summarise(lines: Sequence[Line]) -> Report:
-    """Mean and spread of every filter, and what share of it lies in each band."""
-    shapes = {(line["stored"].dataset, line["stored"].model): _responses(line["stored"]) for line in lines}
-    shapes = {key: found for key, found in shapes.items() if len(found)}
-    tried = {(line["stored"].dataset, line["stored"].model): len(line["stored"].trials) for line in lines}
+    """Mean and spread of every filter, and the share of each band."""
+    stored = {(line["stored"].dataset, line["stored"].model): line["stored"] for line in lines}
+    shapes = {key: found for key, one in stored.items() if len(found := _responses(one))}
     if not shapes:
-        return Report((Finding(_STATEMENTS[0], "nothing stored", "Fig. 5", OPEN),))
+        return nothing_stored(_STATEMENTS[0], "Fig. 5")
     graphs = list(dict.fromkeys(graph for graph, _ in shapes))
     shares = {key: band_shares(found.mean(axis=0)) for key, found in shapes.items()}
-    rows = tuple(
-        (
-            graph,
-            NAMES[model],
-            *(round(float(share), 3) for share in shares[graph, model]),
-            len(shapes[graph, model]),
-            tried[graph, model],
-        )
-        for graph, model in shapes
-    )
-    notes = (
-        "Each split's filter is scaled to a largest magnitude of 1, since the encoder chooses its scale; mean "
-        "magnitude of the mean filter in each band, as shares that sum to 1, so a flat filter has a third of each. "
-        f"Differences of less than {MARGIN} count as none: a band is kept by a share above {1 / 3 + MARGIN:.3f}, "
-        f"dropped by one below {1 / 3 - MARGIN:.3f}. {how_made([line['stored'] for line in lines])} The setting "
-        "is the one the paper's selection takes.",
-        "Command: `newtonnet reproduce filters --profile paper`",
+    rows: list[dict[str, Value]] = [
+        {
+            "graph": graph,
+            "method": NAMES[model],
+            **{band: round(float(share), 3) for band, share in zip(BANDS, shares[graph, model], strict=True)},
+            "splits": len(found),
+            "settings": len(stored[graph, model].trials),
+        }
+        for (graph, model), found in shapes.items()
+    ]
+    table = make_table(
+        "Share of each band",
+        rows,
+        "Each split's filter is scaled to a largest magnitude of 1, since the encoder determines its scale. The shares "
+        "are the mean magnitudes of the mean filter in each band, scaled to sum to 1; a flat filter has a third of "
+        f"each. Differences below {MARGIN} do not count: a band is passed if its share is above {1 / 3 + MARGIN:.3f}, "
+        f"suppressed if it is below {1 / 3 - MARGIN:.3f}. {how_made([line['stored'] for line in lines])} The setting "
+        "is the one that the paper's selection chooses.",
+        "Command: `newtonnet-paper reproduce filters --profile paper`",
     )
     return Report(
         findings=_findings(shares),
-        tables=(Table("Share of each band", ("graph", "method", *BANDS, "splits", "settings"), rows, notes),),
+        tables=(table,),
         figures=(Figure("learned", _CAPTION, tuple(_curves(graph, shapes) for graph in graphs)),),
         data={
             graph: {
@@ -87,26 +86,17 @@ def summarise(lines: Sequence[Line]) -> Report:
     )
 
 
-_STATEMENTS = (
-    "On homophilous graphs NewtonNet keeps low and drops middle and high frequencies",
-    "On heterophilous graphs NewtonNet stresses high frequencies more than the others",
-)
-_CAPTION = "Learned filters, mean over splits and one standard deviation, each scaled to a largest magnitude of 1."
-
-Shapes = dict[tuple[str, str], NDArray[np.float64]]
-
-
-def _responses(stored: Stored) -> NDArray[np.float64]:
+def _responses(stored: StoredSearch) -> Array:
     """The selected trial's filter on every split that has one, each scaled to a largest magnitude of 1."""
     rows = [row for row in best_trial(stored.trials).response if len(row) == len(FREQUENCIES) and None not in row]
     found = np.array(rows, dtype=np.float64).reshape(-1, len(FREQUENCIES))
     largest = np.abs(found).max(axis=1, initial=0.0, keepdims=True)
-    kept: NDArray[np.float64] = (found / np.where(largest == 0, 1, largest))[largest[:, 0] > 0]
+    kept: Array = (found / np.where(largest == 0, 1, largest))[largest[:, 0] > 0]
     return kept
 
 
-def band_shares(response: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How a filter's mean magnitudes in the low, middle and high third of the spectrum share their sum.
+def band_shares(response: Array) -> Array:
+    """A filter's mean magnitudes in the low, middle and high third of the spectrum, scaled to sum to 1.
 
     >>> band_shares(np.where(np.array(FREQUENCIES) < 0.5, 1.0, 0.0)).tolist()
     [1.0, 0.0, 0.0]
@@ -115,45 +105,33 @@ def band_shares(response: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     bands = np.digitize(FREQUENCIES, EDGES)
     means = np.array([np.abs(response[bands == band]).mean() for band in range(3)])
-    shares: NDArray[np.float64] = means / max(means.sum(), 1e-12)
+    shares: Array = means / max(means.sum(), 1e-12)
     return shares
 
 
-def _findings(shares: dict[tuple[str, str], NDArray[np.float64]]) -> tuple[Finding, ...]:
-    ours = {graph: share for (graph, model), share in shares.items() if model == "newtonnet" and graph in DATASETS}
+def _findings(shares: dict[tuple[str, str], Array]) -> tuple[Finding, ...]:
+    ours = {graph: share for (graph, model), share in shares.items() if model == "newtonnet" and graph in PAPER_GRAPHS}
     low = {graph: share for graph, share in ours.items() if graph in HOMOPHILOUS}
-    high = {graph: share for graph, share in ours.items() if graph not in HOMOPHILOUS}
-    good_low = [
-        graph for graph, share in low.items() if share[0] > 1 / 3 + MARGIN and max(share[1], share[2]) < 1 / 3 - MARGIN
-    ]
-    rivals = {
+    passed = [share[0] > 1 / 3 + MARGIN and max(share[1], share[2]) < 1 / 3 - MARGIN for share in low.values()]
+    others = {
         graph: [shares[graph, model][2] for model in METHODS if model != "newtonnet" and (graph, model) in shares]
-        for graph in high
+        for graph in ours
+        if graph not in HOMOPHILOUS
     }
-    high = {graph: share for graph, share in high.items() if len(rivals[graph]) == len(METHODS) - 1}
-    more = [graph for graph, share in high.items() if share[2] > max(rivals[graph]) + MARGIN]
+    high = {graph: (ours[graph][2], max(found)) for graph, found in others.items() if len(found) == len(METHODS) - 1}
+    more = sum(mine > other + MARGIN for mine, other in high.values())
     text_low = ", ".join(f"{graph} low {share[0]:.2f}, high {share[2]:.2f}" for graph, share in low.items())
-    text_high = ", ".join(
-        f"{graph} {share[2]:.2f}, the others at most {max(rivals[graph]):.2f}" for graph, share in high.items()
-    )
+    text_high = "no graph with all three methods"
+    if high:
+        each = ", ".join(f"{graph} {mine:.2f}, the others at most {other:.2f}" for graph, (mine, other) in high.items())
+        text_high = f"the largest share by at least {MARGIN} on {more} of {len(high)} graphs ({each})"
     return (
-        Finding(_STATEMENTS[0], text_low or "nothing stored", "Fig. 5", _verdict(len(good_low), len(low))),
-        Finding(
-            _STATEMENTS[1],
-            f"the largest share by at least {MARGIN} on {len(more)} of {len(high)} graphs ({text_high})"
-            if high
-            else "no graph with all three",
-            "Fig. 5 and appendix",
-            _verdict(len(more), len(high)),
-        ),
+        Finding(_STATEMENTS[0], text_low or "nothing stored", "Fig. 5", Verdict.by_count(sum(passed), len(passed))),
+        Finding(_STATEMENTS[1], text_high, "Fig. 5 and appendix", Verdict.by_count(more, len(high))),
     )
 
 
-def _verdict(good: int, count: int) -> str:
-    return OPEN if not count else HOLDS if good == count else PARTLY if good else FAILS
-
-
-def _curves(graph: str, shapes: Shapes) -> Curves:
+def _curves(graph: str, shapes: dict[tuple[str, str], Array]) -> Curves:
     series = []
     for model, role in METHODS.items():
         if (graph, model) in shapes:
@@ -165,9 +143,8 @@ def _curves(graph: str, shapes: Shapes) -> Curves:
 
 FILTERS = Claim(
     name="filters",
-    statement="NewtonNet's filters are low-pass on homophilous and stress high frequencies on heterophilous graphs.",
+    statement="NewtonNet's filters are low-pass on homophilous and amplify high frequencies on heterophilous graphs.",
     place="Section 6.5, Fig. 5; Appendix E.4",
-    units=lambda request: (),
     summarise=summarise,
     options=frozenset({"datasets"}),
     load=load,

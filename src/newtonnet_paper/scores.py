@@ -1,13 +1,17 @@
-"""Scores of stored trials as tables need them: both selections in percent, with intervals and how they were made."""
+"""Scores of stored searches and their tables: both selections in percent, with intervals and paired tests."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from newtonnet.datasets import CATALOGUE
-from newtonnet.search import SELECTIONS, Selection, best_trial
-from newtonnet.training.statistics import Estimate, compare, estimate, holm
+from newtonnet.search import SELECTIONS, Selection, best_trial, published
+from newtonnet.training import SIGNIFICANT, Estimate, compare, estimate, holm
 
-from .stored import Stored
+from .cells import HERO, Cell, StoredSearch, trials_of
+from .exhibit import Table, Value, Verdict, make_table
 
 NAMES = {
     "mlp": "MLP",
@@ -24,10 +28,16 @@ NAMES = {
 }
 """The methods of the comparison as their authors write them, in the paper's order."""
 
+FEWEST = 4
+"""Settings that a search needs before it is compared with another, unless its space has no more."""
+
+Searches = Mapping[tuple[str, str], StoredSearch]
+"""(dataset, model) to what is stored."""
+
 
 @dataclass(frozen=True)
-class Score:
-    """One study's test score by one selection, in percent."""
+class SplitScores:
+    """One study's test scores on all splits by one selection, in percent."""
 
     test: tuple[float | None, ...]
     mean: float
@@ -37,44 +47,54 @@ class Score:
     high: float
 
     def __str__(self) -> str:
-        """Mean ± std.
-
-        >>> str(Score((80.0, 90.0), 85.0, 5.0, 70.0, 100.0))
-        '85.00 ± 5.00'
-        """
+        """Mean ± std."""
         return f"{self.mean:.2f} ± {self.std:.2f}"
 
     @property
     def interval(self) -> str:
-        """The interval in brackets."""
+        """The 95% interval in brackets."""
         return f"[{self.low:.2f}, {self.high:.2f}]"
 
 
-def score(stored: Stored | None, selection: str = "paper") -> Score | None:
+def score(stored: StoredSearch | None, selection: str = "paper") -> SplitScores | None:
     """The score of a study by ``paper`` or ``nested`` selection; None where fewer than two splits have one."""
     if stored is None:
         return None
     chosen: Selection = SELECTIONS[selection](stored.trials)
     test = tuple(None if value is None else 100 * value for value in chosen.test)
-    if chosen.mean is None or chosen.std is None:
-        return None
     found = estimate(test, split_ratio(stored.dataset, stored.protocol))
-    if found is None:
+    if chosen.mean is None or chosen.std is None or found is None:
         return None
-    return Score(test, 100 * chosen.mean, 100 * chosen.std, found.low, found.high)
+    return SplitScores(test, 100 * chosen.mean, 100 * chosen.std, found.low, found.high)
 
 
-def gammas_text(stored: Stored) -> str:
-    """The gammas of the setting that the paper's selection takes."""
+def scores_of(searches: Searches, dataset: str, selection: str = "paper") -> dict[str, SplitScores]:
+    """The methods of one graph that have a score."""
+    found = {model: score(searches.get((dataset, model)), selection) for model in NAMES}
+    return {model: one for model, one in found.items() if one is not None}
+
+
+def published_text(dataset: str, model: str = HERO, protocol: str = "random") -> str | None:
+    """The paper's mean ± std; None where it has none.
+
+    >>> published_text("texas"), published_text("digits")
+    ('87.11 ± 3.8', None)
+    """
+    found = published.SCORES.get((dataset, model)) if protocol == "random" else None
+    return None if found is None else f"{found[0]:.2f} ± {found[1]:.1f}"
+
+
+def gammas_text(stored: StoredSearch) -> str:
+    """The gammas of the setting that the paper's selection chooses."""
     return ", ".join(f"{gamma:g}" for gamma in stored.value(best_trial(stored.trials), "gammas"))
 
 
 _NODES = {"cornell-corrected": 183}
-"""Of graphs without published numbers; what is near a third on a large graph is not on a small one."""
+"""Sizes of small graphs without published numbers, where rounding makes the shares inexact."""
 
 
 def split_ratio(dataset: str, protocol: str) -> float:
-    """Test nodes for each training node: by the number of nodes where that is known, else by the protocol's shares.
+    """Test nodes for each training node: by the number of nodes where it is known, else by the protocol's shares.
 
     >>> split_ratio("texas", "random") == split_ratio("cornell-corrected", "random") == 38 / 109
     True
@@ -89,31 +109,44 @@ def split_ratio(dataset: str, protocol: str) -> float:
     return (n - 6 * n // 10 - 2 * n // 10) / (tenths * n // 10)
 
 
-def gain(ours: Stored, theirs: Stored, selection: str) -> Estimate | None:
-    """One study's score less another's on the same splits, by one selection; None where either has no score."""
+def gain(ours: StoredSearch, theirs: StoredSearch, selection: str) -> Estimate | None:
+    """The difference of two studies' scores on the same splits, by one selection; None where either has no score."""
     one, other = score(ours, selection), score(theirs, selection)
     if one is None or other is None:
         return None
     return compare(one.test, other.test, split_ratio(ours.dataset, ours.protocol))
 
 
-def against(pairs: Mapping[str, tuple[Score, Score]], ratio: float) -> dict[str, tuple[Estimate, float]]:
-    """The first less the second of every pair on one graph, and the p-values that Holm adjusts for all of them."""
+def verdict_on_gains(gains: Sequence[Estimate], *, others: Sequence[Estimate] = ()) -> Verdict:
+    """The verdict on gains that should all be above 0; Holm's method also counts ``others`` of the same claim.
+
+    >>> found = ((2.0, 0.001), (0.5, 0.3), (-2.0, 0.001))
+    >>> up, flat, down = (Estimate(mean, mean - 1, mean + 1, p, splits=10) for mean, p in found)
+    >>> [str(verdict_on_gains(gains)) for gains in ([up, up], [up, flat], [flat, flat], [up, down])]
+    ['holds', 'holds in part', 'not certain', 'does not hold']
+    """
+    if not gains:
+        return Verdict.OPEN
+    adjusted = holm([gain.p for gain in (*gains, *others)])
+    clear = [gain.mean for gain, p in zip(gains, adjusted, strict=False) if p < SIGNIFICANT]
+    if any(mean < 0 for mean in clear):
+        return Verdict.FAILS
+    return Verdict.HOLDS if len(clear) == len(gains) else Verdict.PARTLY if clear else Verdict.UNSURE
+
+
+def against(pairs: Mapping[str, tuple[SplitScores, SplitScores]], ratio: float) -> dict[str, tuple[Estimate, float]]:
+    """The difference within every pair on one graph, and its p-value, adjusted by Holm's method for all of them."""
     found = {name: compare(one.test, other.test, ratio) for name, (one, other) in pairs.items()}
     known = {name: difference for name, difference in found.items() if difference is not None}
     adjusted = holm([difference.p for difference in known.values()])
     return {name: (difference, p) for (name, difference), p in zip(known.items(), adjusted, strict=True)}
 
 
-FEWEST = 4
-"""Settings that a search needs before it is compared with another, unless its space has no more."""
-
-
-def equal_searches(*studies: Stored) -> tuple[Stored, ...] | None:
-    """Studies with the same number of settings: the first ones of each, as many as the shortest search has tried.
+def equal_searches(*studies: StoredSearch) -> tuple[StoredSearch, ...] | None:
+    """The studies cut to the same number of settings, that of the shortest search.
 
     A search that has tried its whole space would find no more and does not shorten the others. None where one has
-    hardly begun.
+    tried too few settings to be compared.
     """
     count = min((stored.length for stored in studies if not stored.exhausted), default=None)
     if count is None:
@@ -121,22 +154,13 @@ def equal_searches(*studies: Stored) -> tuple[Stored, ...] | None:
     return tuple(stored.first(count) for stored in studies) if count >= FEWEST else None
 
 
-def chance(p: float) -> str:
-    """A p-value for people.
-
-    >>> chance(0.0312), chance(0.0001)
-    ('0.031', '<0.001')
-    """
+def p_text(p: float) -> str:
+    """A p-value for people."""
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def how_made(stored: Sequence[Stored], *, tried: str = "{} settings tried for each cell") -> str:
-    """Protocol, splits, loop and number of settings of some studies, in one sentence.
-
-    Args:
-        stored: the studies.
-        tried: how the number of settings is told.
-    """
+def how_made(stored: Sequence[StoredSearch], *, tried: str = "{} settings tried for each cell") -> str:
+    """Protocol, splits, number of settings (in the words of ``tried``) and training of some studies."""
     words = {
         "random": "random (60/20/20 of the labelled nodes, successive permutations of RandomState(33780))",
         "fixed": "fixed (the published splits)",
@@ -157,3 +181,220 @@ def how_made(stored: Sequence[Stored], *, tried: str = "{} settings tried for ea
 def _span(values: Sequence[int]) -> str:
     low, high = min(values), max(values)
     return str(low) if low == high else f"{low} to {high}"
+
+
+def as_json(searches: Searches) -> dict[str, dict[str, dict[str, Any]]]:
+    """Dataset, then method, to scores in percent; ``mean`` is the paper's selection."""
+    table: dict[str, dict[str, dict[str, Any]]] = {}
+    for (dataset, model), stored in searches.items():
+        paper, nested = score(stored), score(stored, "nested")
+        if paper is None or nested is None:
+            continue
+        theirs = published.SCORES.get((dataset, model)) if stored.protocol == "random" else None
+        table.setdefault(dataset, {})[model] = {
+            "mean": round(paper.mean, 4),
+            "std": round(paper.std, 4),
+            "ci": [round(paper.low, 4), round(paper.high, 4)],
+            "paper": None if theirs is None else theirs[0],
+            "nested": round(nested.mean, 4),
+        }
+    return table
+
+
+SUPERSCRIPTS = "Superscripts give the number of settings tried where it is lower than for other methods on the graph."
+
+
+def overview(searches: Searches, remarks: Mapping[str, str], *, title: str, notes: Sequence[str]) -> Table:
+    """Mean ± std by the paper's selection, and the published mean, of all methods on the graphs in ``remarks``."""
+    rows = []
+    for dataset, remark in remarks.items():
+        row: dict[str, Value] = {"graph": f"{dataset} ({remark})" if remark else dataset}
+        for model, name in NAMES.items():
+            found, theirs = score(searches.get((dataset, model))), published.SCORES.get((dataset, model))
+            ours = "–" if found is None else f"{found.mean:.2f} ± {found.std:.1f}"
+            row[name] = ours + (f" ({theirs[0]:.2f})" if theirs else "") + _superscript(searches, dataset, model)
+        rows.append(row)
+    return make_table(title, rows, *notes)
+
+
+def _superscript(searches: Searches, dataset: str, model: str) -> str:
+    """The number of settings as a superscript where other methods on the graph have more."""
+    stored = searches.get((dataset, model))
+    most = max((len(one.trials) for (name, _), one in searches.items() if name == dataset), default=0)
+    if stored is None or stored.exhausted or len(stored.trials) == most:
+        return ""
+    return " " + str(len(stored.trials)).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+def _both_selections(stored: StoredSearch) -> dict[str, Value] | None:
+    """Columns with the scores by both selections and the published one; None where there is no score."""
+    paper, nested = score(stored), score(stored, "nested")
+    if paper is None or nested is None:
+        return None
+    return {
+        "paper's selection": str(paper),
+        "95% interval": paper.interval,
+        "nested selection": str(nested),
+        "95% interval, nested": nested.interval,
+        "the paper": published_text(stored.dataset, stored.model, stored.protocol),
+    }
+
+
+def newtonnet_table(searches: Searches, datasets: Sequence[str], *notes: str) -> Table:
+    """One row for each graph with a score of NewtonNet: both selections and the published number."""
+    rows: list[dict[str, Value]] = []
+    for dataset in datasets:
+        stored = searches.get((dataset, HERO))
+        found = None if stored is None else _both_selections(stored)
+        if stored is not None and found is not None:
+            rows.append({"graph": dataset, **found, "gammas": gammas_text(stored), "settings": len(stored.trials)})
+    return make_table("NewtonNet", rows, *notes)
+
+
+def graph_table(searches: Searches, dataset: str, *, command: str) -> Table | None:
+    """All methods on one graph, tested against NewtonNet; None where nothing is stored."""
+    there = {model: searches[dataset, model] for model in NAMES if (dataset, model) in searches}
+    found = {model: _both_selections(stored) for model, stored in there.items()}
+    if not any(found.values()):
+        return None
+    tests = {suffix: differences(searches, dataset, name) for name, suffix in (("paper", ""), ("nested", ", nested"))}
+    example = next(columns for columns in found.values() if columns)
+    rows: list[dict[str, Value]] = []
+    for model, stored in there.items():
+        failed = found[model] is None
+        row: dict[str, Value] = {"method": NAMES[model], **(found[model] or dict.fromkeys(example, "failed"))}
+        for suffix, tested in tests.items():
+            gap, p = tested.get(model, (None, 1.0))
+            row[f"NewtonNet − method{suffix}"] = "failed" if failed else None if gap is None else gap.signed
+            row[f"p{suffix}"] = "failed" if failed else None if gap is None else p_text(p)
+        rows.append({**row, "settings": len(stored.trials)})
+    metric = next(iter(there.values())).study["metric"]
+    return make_table(
+        dataset,
+        rows,
+        f"{'ROC-AUC' if metric == 'roc_auc' else 'Accuracy'} in percent. {how_made(list(there.values()))} Intervals "
+        "and p-values use the t distribution with the variance of Nadeau and Bengio; p-values are adjusted by Holm's "
+        "method for the number of methods. Where a search has fewer settings than NewtonNet's, NewtonNet − method and "
+        "p use only as many of NewtonNet's, its first; a search that has tried its whole space is compared with all.",
+        f"Command: `{command}`",
+    )
+
+
+def differences(searches: Searches, dataset: str, selection: str = "paper") -> Mapping[str, tuple[Estimate, float]]:
+    """NewtonNet less every other method of one graph with the adjusted p, both with the same number of settings."""
+    there = {model: searches[dataset, model] for model in NAMES if (dataset, model) in searches}
+    ours = there.pop(HERO, None)
+    if ours is None:
+        return {}
+    pairs: dict[str, tuple[SplitScores, SplitScores]] = {}
+    for model, other in there.items():
+        mine, theirs = (score(one, selection) for one in equal_searches(ours, other) or (None, None))
+        if mine is not None and theirs is not None:
+            pairs[model] = mine, theirs
+    return against(pairs, split_ratio(dataset, ours.protocol))
+
+
+@dataclass(frozen=True)
+class Standing:
+    """NewtonNet compared with the other methods, by nested selection and with equal searches.
+
+    Attributes:
+        whole: graphs on which every method has a score.
+        first: those of them on which no method has a better mean, each with the smallest lead over another method.
+        clear: those of them on which every other method is significantly worse.
+        ahead: (graph, method) where NewtonNet is significantly better.
+        behind: (graph, method) where it is significantly worse.
+        compared: number of pairs.
+    """
+
+    whole: tuple[str, ...]
+    first: Mapping[str, tuple[str, Estimate]]
+    clear: tuple[str, ...]
+    ahead: tuple[tuple[str, str], ...]
+    behind: tuple[tuple[str, str], ...]
+    compared: int
+
+    def verdict(self, led: Collection[str]) -> Verdict:
+        """The verdict on "NewtonNet is first on these graphs"; differences that may be chance do not count."""
+        if not self.compared:
+            return Verdict.OPEN
+        clear = set(led) & set(self.clear)
+        if clear:
+            return Verdict.HOLDS if clear == set(led) and not self.behind else Verdict.PARTLY
+        return Verdict.FAILS if self.behind else Verdict.UNSURE
+
+    def __str__(self) -> str:
+        """One line for people."""
+        if not self.compared:
+            return "too few trials"
+        leads = ", ".join(f"{name}: {lead.signed} over {NAMES[model]}" for name, (model, lead) in self.first.items())
+        return (
+            f"first by mean on {len(self.first)} of the {len(self.whole)} graphs with all methods"
+            + (f" ({leads})" if leads else "")
+            + f"; of {self.compared} comparisons significantly better in {len(self.ahead)}{_by_graph(self.ahead)}, "
+            f"significantly worse in {len(self.behind)}{_by_graph(self.behind)}"
+        )
+
+
+def _by_graph(pairs: Sequence[tuple[str, str]]) -> str:
+    """Graphs with their methods, in brackets."""
+    graphs = dict.fromkeys(graph for graph, _ in pairs)
+    texts = (f"{name}: {', '.join(NAMES[model] for graph, model in pairs if graph == name)}" for name in graphs)
+    return f" ({'; '.join(texts)})" if pairs else ""
+
+
+def standing(searches: Searches, datasets: Sequence[str]) -> Standing:
+    """NewtonNet against all others on some graphs."""
+    tests = {name: differences(searches, name, "nested") for name in datasets}
+    pairs = [(name, model, *found) for name, one in tests.items() for model, found in one.items()]
+    sure = [(name, model, difference.mean) for name, model, difference, p in pairs if p < SIGNIFICANT]
+    whole = tuple(name for name, one in tests.items() if len(one) == len(NAMES) - 1)
+    nearest = {name: min(tests[name].items(), key=lambda found: found[1][0].mean) for name in whole}
+    first = {name: (model, lead) for name, (model, (lead, _)) in nearest.items() if lead.mean >= 0}
+    return Standing(
+        whole=whole,
+        first=first,
+        clear=tuple(name for name in first if all(p < SIGNIFICANT for _, p in tests[name].values())),
+        ahead=tuple((name, model) for name, model, mean in sure if mean > 0),
+        behind=tuple((name, model) for name, model, mean in sure if mean < 0),
+        compared=len(pairs),
+    )
+
+
+def effort_table(searches: Searches, datasets: Sequence[str], *, command: str) -> Table:
+    """Settings tried and wanted, hours of one core spent and left, and methods not begun, graph by graph."""
+    counts = []
+    for dataset in datasets:
+        count = np.zeros(4)
+        for model in NAMES:
+            cell, stored = Cell(dataset, model, trials_of("paper", dataset)), searches.get((dataset, model))
+            trials = () if stored is None else stored.trials
+            done, hours = min(len(trials), cell.wanted), sum(trial.seconds for trial in trials) / 3600
+            left = (cell.wanted - done) * hours / len(trials) if trials else 0.0
+            count += (done, cell.wanted, hours, left)
+        counts.append(count)
+    idle = [[name for model, name in NAMES.items() if (dataset, model) not in searches] for dataset in datasets]
+    total = sum(len(names) for names in idle)
+    last = [
+        *("all" if len(names) == len(NAMES) else ", ".join(names) for names in idle),
+        f"{total} in all" * bool(total),
+    ]
+    rows: list[dict[str, Value]] = [
+        {
+            "graph": name,
+            "settings tried": f"{tried:.0f} of {wanted:.0f}",
+            "hours of one core": f"{spent:.1f}",
+            "hours left": f"{left:.1f}" if left else "–",
+            "not begun": idle_text,
+        }
+        for name, (tried, wanted, spent, left), idle_text in zip(
+            (*datasets, "together"), (*counts, np.sum(counts, axis=0)), last, strict=True
+        )
+    ]
+    return make_table(
+        "Cost of the searches",
+        rows,
+        "Each setting is trained on all splits. Hours left are estimated from the mean time of the settings tried, and "
+        "only for searches that have begun (`newtonnet search --plan` measures the others).",
+        f"Command: `{command}`",
+    )

@@ -88,5 +88,5 @@ def no_training(monkeypatch):
         raise AssertionError("this must not train")
 
     monkeypatch.setattr("newtonnet.search.trials.fit", refuse)
-    monkeypatch.setattr("newtonnet_paper.cells.make_study", refuse)
-    monkeypatch.setattr("newtonnet_paper.cells.sweep_all", refuse)
+    monkeypatch.setattr("newtonnet.search.make_study", refuse)
+    monkeypatch.setattr("newtonnet.search.sweep_all", refuse)

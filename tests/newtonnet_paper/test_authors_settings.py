@@ -26,7 +26,7 @@ def test_nothing_stored_is_said(tmp_path):
 def test_the_runs_have_the_authors_settings_and_never_stop_early(tmp_path, monkeypatch):
     (cell,) = wanted_cells(PUBLISHED, Request("paper", {"datasets": ["texas"]}), tmp_path)
     asked = {}
-    monkeypatch.setattr("newtonnet_paper.cells.make_study", lambda *names, **given: asked.update(given))
+    monkeypatch.setattr("newtonnet.search.make_study", lambda *names, **given: asked.update(given))
     cell.make()
     (first,) = asked["first"]
     assert asked["patience"] is None

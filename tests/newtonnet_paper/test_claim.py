@@ -3,10 +3,21 @@ from dataclasses import replace
 
 import pytest
 
-from newtonnet_paper.claim import Claim, Request, Unit, lines_path, load_lines, pending, run
-from newtonnet_paper.claims import CLAIMS, find_claim
+from newtonnet_paper.claim import (
+    CLAIMS,
+    Claim,
+    Request,
+    Unit,
+    all_claims,
+    append_line,
+    find_claim,
+    lines_path,
+    load_lines,
+    pending,
+    read_lines,
+    run,
+)
 from newtonnet_paper.exhibit import Finding, Report
-from newtonnet_paper.results import append_line, read_lines
 
 
 def squares(calls, *, version=1):
@@ -41,7 +52,7 @@ def test_work_that_is_stored_is_never_done_again(tmp_path):
 def test_a_second_process_does_not_do_the_same_work_beside_the_first(tmp_path):
     claim = squares([])
     second = replace(claim, units=lambda _: [Unit({"x": 1}, lambda: run(claim, Request(), tmp_path))])
-    with pytest.raises(ValueError, match="another process is at work on squares"):
+    with pytest.raises(ValueError, match="another process is running squares"):
         run(second, Request(), tmp_path)
     assert run(claim, Request(), tmp_path) == 0  # the lock went with the error
 
@@ -72,14 +83,14 @@ def test_a_whole_last_line_without_its_line_feed_is_kept(tmp_path):
 def test_a_broken_line_in_the_middle_is_named(tmp_path):
     path = tmp_path / "lines.jsonl"
     path.write_text('{"a": 1}\nnonsense\n{"a": 2}\n')
-    with pytest.raises(ValueError, match="line 2 is no JSON object"):
+    with pytest.raises(ValueError, match="line 2 is not a JSON object"):
         read_lines(path)
 
 
 def test_a_line_without_the_key_of_its_work_is_named(tmp_path):
     claim = squares([])
     append_line(lines_path(claim, tmp_path), {"version": claim.version, "square": 1})
-    with pytest.raises(ValueError, match=r"lines.jsonl holds a line without the key of its work"):
+    with pytest.raises(ValueError, match=r"lines.jsonl has a line without the key of its unit"):
         load_lines(claim, tmp_path)
 
 
@@ -127,11 +138,11 @@ def test_progress_starts_with_what_is_done_and_ends_with_all(tmp_path):
 
 
 def test_an_option_the_claim_does_not_know_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="squares does not take --datasets"):
+    with pytest.raises(ValueError, match="squares does not accept --datasets"):
         pending(squares([]), Request("quick", {"datasets": ["cora"]}), tmp_path)
 
 
 def test_claims_are_found_by_name():
-    assert all(find_claim(name).name == name for name in CLAIMS)
+    assert [claim.name for claim in all_claims()] == list(CLAIMS)
     with pytest.raises(ValueError, match="unknown claim 'gravity'; available: "):
         find_claim("gravity")

@@ -8,17 +8,10 @@ from sklearn.metrics import roc_auc_score
 from newtonnet.datasets import csbm
 from newtonnet_paper import frequency
 from newtonnet_paper.claim import Request
-from newtonnet_paper.frequency import (
-    FREQUENCY,
-    Protocol,
-    apply_filters,
-    candidate_filters,
-    crossing,
-    importances,
-    projector_stack,
-    sparse_split,
-    train_filters,
-)
+from newtonnet_paper.frequency import FREQUENCY
+from newtonnet_paper.frequency.bands import apply_filters, candidate_filters, importances, projector_stack
+from newtonnet_paper.frequency.study import crossing
+from newtonnet_paper.frequency.training import Protocol, sparse_split, train_filters
 
 SMALL = Protocol(epochs=20, every=5, hidden=8)
 
@@ -128,7 +121,7 @@ def hand_made(h, rng, noise=1e-3):
     return (-((low - 2 * h) ** 2) - (high - 2 + 2 * h) ** 2 + noise * rng.normal(size=216)).tolist()
 
 
-def test_summary_tells_the_trend_and_the_crossing_of_stored_scores(rng):
+def test_summary_reports_the_trend_and_the_crossing_of_stored_scores(rng):
     report = FREQUENCY.summarise([line(h, 0, hand_made(h, rng)) for h in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)])
     data = report.data["800 nodes, 800 features (1 mask, 300 epochs)"]
     assert data["crossing"] == 0.5
@@ -149,7 +142,7 @@ def test_summary_tells_the_trend_and_the_crossing_of_stored_scores(rng):
 )
 def test_a_table_names_the_command_that_makes_it(rng, homophilies, key, command):
     report = FREQUENCY.summarise([line(round(h, 2), 0, hand_made(h, rng), **key) for h in homophilies])
-    assert report.tables[0].notes[-1] == f"Command: `newtonnet reproduce frequency --profile {command}`"
+    assert report.tables[0].notes[-1] == f"Command: `newtonnet-paper reproduce frequency --profile {command}`"
 
 
 def test_the_opposite_trend_is_called_one_that_does_not_hold(rng):
@@ -196,7 +189,7 @@ def test_one_homophily_with_the_full_protocol_is_compared_with_the_short_one(rng
     full = [line(0.2, mask, hand_made(centre, rng, 0.5), epochs=1200) for mask in range(5)]
     report = FREQUENCY.summarise([*short, *full])
     assert len(report.findings) == 5
-    commands = "`newtonnet reproduce frequency --profile paper --homophilies 0.2`"
+    commands = "`newtonnet-paper reproduce frequency --profile paper --homophilies 0.2`"
     assert report.tables[-1].notes[-1].endswith(commands)
     assert report.findings[-1].statement.startswith("1 mask, 300 epochs, order the bands as 5 masks, 1200 epochs, do")
     assert report.findings[-1].verdict == verdict

@@ -1,9 +1,16 @@
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
-from newtonnet.cli.amounts import seconds
 
-from newtonnet.cli.app import app, run
+import newtonnet_paper
+from newtonnet.cli import app as library
+from newtonnet.cli import seconds
+from newtonnet_paper.cli import app
+from newtonnet_paper.cli import run_command as run
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +44,7 @@ def test_nothing_stored_says_so_and_does_nothing(capsys, tmp_path):
     captured = capsys.readouterr()
     assert json.loads(captured.out)["left"] == 21
     assert json.loads(captured.out)["findings"][0]["verdict"] == "not measured yet"
-    assert "21 pieces of work" in captured.err
+    assert "21 pieces of work left" in captured.err
     assert "there is no folder results" in captured.err
     assert run(app, ["reproduce", "all", "--results", "nowhere"]) == 0
     assert "there is no folder nowhere" in capsys.readouterr().err
@@ -59,18 +66,18 @@ def test_all_claims_are_listed(capsys):
         ([], "name a claim: "),
         (["gravity"], "unknown claim 'gravity'"),
         (["theory", "--profile", "slow"], "unknown profile 'slow'; available: quick, paper"),
-        (["theory", "--for", "soon"], "--for takes a time such as 90s"),
-        (["theory", "--for", "0m"], "--for takes a time such as 90s"),
-        (["theory", "--nodes", "100"], "theory does not take --nodes; it takes no options of its own"),
-        (["frequency", "--datasets", "cora"], "frequency does not take --datasets"),
+        (["theory", "--time-limit", "soon"], "takes a time such as 90s"),
+        (["theory", "--time-limit", "0m"], "takes a time such as 90s"),
+        (["theory", "--nodes", "100"], "theory does not accept --nodes; it accepts no options of its own"),
+        (["frequency", "--datasets", "cora"], "frequency does not accept --datasets"),
         (["frequency", "--nodes", "10"], "at least 400 nodes"),
-        (["frequency", "--homophilies", "0.1,x"], "--homophilies takes a count or numbers"),
+        (["frequency", "--homophilies", "0.1,x"], "--homophilies expects a count or numbers"),
         (["frequency", "--homophilies", "0.1,1.5"], "between 0 and 1, got 1.5"),
         (["theory", "--results", "/dev/null"], "is a file"),
         (["theory", "--out", "/dev/null"], "is a file"),
         (["theory", "--nonsense"], "--nonsense"),
-        (["table1", "--on", "moon"], "unknown place 'moon'; available: local, ray"),
-        (["table1", "--address", "auto"], "add --on ray"),
+        (["table1", "--executor", "moon"], "'moon'; available: local, ray"),
+        (["table1", "--address", "auto"], "ray"),
         (["table1", "--workers", "0"], "at least 1 worker"),
     ],
 )
@@ -99,12 +106,19 @@ def test_all_claims_become_one_page_and_the_marked_table(capsys, tmp_path):
     assert "table1: nothing stored" in out
     results = (tmp_path / "docs/results.md").read_text()
     assert "## table1" in results
-    assert "Nothing is stored yet; `newtonnet reproduce table1 --profile paper`" in results
+    assert "Nothing is stored yet; run `newtonnet-paper reproduce table1 --profile paper`" in results
     assert "figures/interpolation-" in results
     assert (tmp_path / "README.md").read_text() == page  # nothing to put there yet
     first = (tmp_path / "docs/results.md").read_bytes()
     assert run(app, ["reproduce", "all", "--out", "docs"]) == 0
     assert (tmp_path / "docs/results.md").read_bytes() == first
+
+
+def only_digits(monkeypatch, graphs):
+    """Leave one small embedded graph in place of eleven."""
+    for name in list(graphs):
+        monkeypatch.delitem(graphs, name)
+    monkeypatch.setitem(graphs, "digits", "random")
 
 
 @pytest.mark.filterwarnings("default")  # a patience that is not the claim's, to be quick
@@ -114,9 +128,9 @@ def test_missing_cells_are_planned_then_searched_and_the_table_is_stored(capsys,
 
     # One cell of a small embedded graph in place of a hundred.
     monkeypatch.setattr(table1, "NAMES", {"mlp": "MLP"})
-    monkeypatch.setattr(table1, "DATASETS", ("digits",))
+    only_digits(monkeypatch, table1.PAPER_GRAPHS)
     cells = [Cell("digits", "mlp", 2, patience=1)]
-    monkeypatch.setattr("newtonnet_paper.cli.claim_work.wanted_cells", lambda *_: cells)
+    monkeypatch.setattr("newtonnet_paper.cli.wanted_cells", lambda *_: cells)
     assert run(app, ["reproduce", "table1", "--workers", "1"]) == 0
     captured = capsys.readouterr()
     assert "mlp on digits: 2 of 2 settings to try" in captured.err
@@ -134,25 +148,27 @@ def test_trials_of_another_search_are_neither_shown_nor_taken_for_work_done(caps
     from newtonnet_paper.cells import Cell
 
     monkeypatch.setattr(table1, "NAMES", {"mlp": "MLP"})
-    monkeypatch.setattr(table1, "DATASETS", ("digits",))
-    monkeypatch.setattr("newtonnet_paper.cli.claim_work.wanted_cells", lambda *_: [Cell("digits", "mlp", 2)])
-    assert run(app, ["search", "digits", "--model", "mlp", "--trials", "2", "--splits", "2", "--max-epochs", "2"]) == 0
+    only_digits(monkeypatch, table1.PAPER_GRAPHS)
+    monkeypatch.setattr("newtonnet_paper.cli.wanted_cells", lambda *_: [Cell("digits", "mlp", 2)])
+    assert (
+        run(library, ["search", "digits", "--model", "mlp", "--trials", "2", "--splits", "2", "--max-epochs", "2"]) == 0
+    )
     capsys.readouterr()
     assert run(app, ["reproduce", "table1", "--json"]) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out) == {}
-    assert "mlp.jsonl is left aside: splits 2 instead of 10, max_epochs 2 instead of 2000" in captured.err
+    assert "mlp.jsonl is ignored: splits 2 instead of 10, max_epochs 2 instead of 2000" in captured.err
     assert run(app, ["reproduce", "table1", "--workers", "1"]) == 2
     assert "holds another study (splits 2, here 10; max_epochs 2, here 2000" in capsys.readouterr().err
 
 
 def test_graphs_are_checked_and_picked_where_nothing_is_trained(capsys):
     assert run(app, ["reproduce", "table1", "--json", "--datasets", "nonsense"]) == 2
-    assert "'nonsense' is none of the graphs here" in capsys.readouterr().err
+    assert "unknown graph 'nonsense'" in capsys.readouterr().err
 
 
 def test_only_the_page_beside_the_folder_of_pages_is_filled(tmp_path, monkeypatch):
-    monkeypatch.setattr("newtonnet_paper.cli.reproduce.fill_results", lambda text, shown: f"{text} filled")
+    monkeypatch.setattr("newtonnet_paper.pages.fill_results", lambda text, shown: f"{text} filled")
     for folder in (tmp_path, tmp_path / "there"):
         folder.mkdir(exist_ok=True)
         (folder / "README.md").write_text("page")
@@ -165,8 +181,8 @@ def test_only_the_page_beside_the_folder_of_pages_is_filled(tmp_path, monkeypatc
     ("arguments", "message"),
     [
         (["all", "--datasets", "cora"], "all shows what is stored"),
-        (["all", "--for", "soon"], "all shows what is stored"),
-        (["table1", "--json", "--datasets", ""], "'' is none of the graphs here"),
+        (["all", "--time-limit", "soon"], "all shows what is stored"),
+        (["table1", "--json", "--datasets", ""], "unknown graph ''"),
         (["tabel1"], "theory, untouched, weak-supervision, all"),
     ],
 )
@@ -181,3 +197,17 @@ def test_figures_of_no_benchmark_are_named(capsys, tmp_path, text):
     (tmp_path / "results/bench/full.json").write_text(text)
     assert run(app, ["reproduce", "cost"]) == 2
     assert "full.json" in capsys.readouterr().err
+
+
+def test_the_command_imports_no_claim_before_it_is_used():
+    code = "import sys, newtonnet_paper.cli; print(sorted(name for name in sys.modules if 'newtonnet_paper.' in name))"
+    where = {**os.environ, "PYTHONPATH": str(Path(newtonnet_paper.__file__).resolve().parents[1])}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=where)
+    loaded = ["newtonnet_paper.claim", "newtonnet_paper.cli", "newtonnet_paper.exhibit"]
+    assert done.stdout.strip() == str(loaded)
+
+
+@pytest.mark.parametrize("command", ["reproduce", "bench", "scale"])
+def test_the_help_of_every_command_has_an_example(command, capsys):
+    assert run(app, [command, "--help"]) == 0
+    assert f"Example: newtonnet-paper {command}" in capsys.readouterr().out

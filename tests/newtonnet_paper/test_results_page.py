@@ -3,11 +3,9 @@ from dataclasses import fields
 from pathlib import Path
 
 from newtonnet.search import Study, best_path, read_study, read_trials, summarise_study
-from newtonnet_paper.claim import Claim
-from newtonnet_paper.claims import CLAIMS
+from newtonnet_paper.claim import Claim, all_claims
 from newtonnet_paper.exhibit import Figure, Finding, Report, Table
-from newtonnet_paper.pages import results_page
-from newtonnet_paper.pages.results_page import Shown, fill_results, show_stored
+from newtonnet_paper.pages import Shown, fill_results, results_page, show_stored
 
 PROJECT = Path(__file__).parents[2]
 
@@ -24,7 +22,7 @@ def claim(name):
 def test_the_page_holds_every_claim_and_one_line_for_what_is_not_stored():
     page = results_page([Shown(claim("squares"), REPORT), Shown(claim("cubes"), None)])
     squares, cubes = page.split("## cubes")
-    assert "## In short\n\n| claim | statement | verdict |\n" in squares
+    assert "## Summary\n\n| claim | statement | verdict |\n" in squares
     assert "| [squares](#squares) | they grow | holds |" in squares
     for part in (
         "## squares",
@@ -34,13 +32,13 @@ def test_the_page_holds_every_claim_and_one_line_for_what_is_not_stored():
         "figures/squares-shape.svg",
     ):
         assert part in squares
-    assert "Nothing is stored yet; `newtonnet reproduce cubes --profile paper` does it." in cubes
-    assert "`newtonnet reproduce all --no-run --out docs`" in page
+    assert "Nothing is stored yet; run `newtonnet-paper reproduce cubes --profile paper`." in cubes
+    assert "`newtonnet-paper reproduce all --no-run --out docs`" in page
 
 
 def test_the_pages_say_what_is_stored():
-    """If this fails: newtonnet reproduce all --no-run --out docs."""
-    shown = show_stored(CLAIMS.values(), PROJECT / "results")
+    """If this fails: newtonnet-paper reproduce all --no-run --out docs."""
+    shown = show_stored(all_claims(), PROJECT / "results")
     assert results_page(shown) == (PROJECT / "docs/results.md").read_text(encoding="utf-8")
     readme = (PROJECT / "README.md").read_text(encoding="utf-8")
     assert fill_results(readme, shown) == readme
@@ -59,7 +57,7 @@ def test_the_best_settings_are_those_of_the_stored_trials():
             assert {**summarise_study(study, read_trials(path)), "study": row["study"]} == row, (dataset, name)
 
 
-def test_a_claim_with_a_page_of_its_own_is_told_in_brief():
+def test_a_claim_with_a_page_of_its_own_shows_only_findings():
     report = Report(REPORT.findings, REPORT.tables, page="squares")
     page = results_page([Shown(claim("squares"), report)])
     assert "they grow" in page

@@ -2,23 +2,21 @@ import json
 
 import pytest
 
-from newtonnet.cli.app import app, run
 from newtonnet.search import best_path, find_best, make_study, open_store, propose
 from newtonnet.training import FREQUENCIES
-from newtonnet_paper.ablation import ABLATION, WITHOUT
-from newtonnet_paper.cells import Cell, mend_best, missing, sweep_cells
-from newtonnet_paper.claim import Request, load_lines, wanted_cells
-from newtonnet_paper.claims import CLAIMS
+from newtonnet_paper.ablation import ABLATION, ADJACENCY_BRANCH, SIGNED_VALUES, WITHOUT
+from newtonnet_paper.cells import Cell, mend_best, missing, read_stored, sweep_cells
+from newtonnet_paper.claim import Request, all_claims, append_line, load_lines, wanted_cells
+from newtonnet_paper.cli import app
+from newtonnet_paper.cli import run_command as run
 from newtonnet_paper.cost import COST
 from newtonnet_paper.filters import FILTERS
-from newtonnet_paper.learned_homophily import LEARNED_HOMOPHILY
-from newtonnet_paper.results import append_line
+from newtonnet_paper.homophily import LEARNED_HOMOPHILY
 from newtonnet_paper.scores import equal_searches
 from newtonnet_paper.sensitivity import DEGREES, POINTS, SENSITIVITY, STRENGTHS
-from newtonnet_paper.stored import read_stored
-from newtonnet_paper.variants import ADJACENCY_BRANCH, SIGNED_VALUES
 from newtonnet_paper.weak_supervision import METHODS, PLAIN, WEAK_SUPERVISION
 
+CLAIMS = {claim.name: claim for claim in all_claims()}
 SEARCHED = [name for name, claim in CLAIMS.items() if claim.cells is not None]
 
 
@@ -81,7 +79,7 @@ def test_a_setting_that_both_searches_tried_counts_once(store, scores, tmp_path)
 
 def test_a_search_with_another_patience_is_no_part_of_a_claim(store, scores, tmp_path):
     results = store("texas", "newtonnet", [(0.9, scores(0.9))], patience=3)
-    with pytest.warns(UserWarning, match="left aside: patience 3 instead of 200"):
+    with pytest.warns(UserWarning, match="ignored: patience 3 instead of 200"):
         assert read_stored(results, "texas", "newtonnet") is None
 
 
@@ -135,9 +133,7 @@ def test_the_branch_is_compared_with_newtonnet_and_linkx_after_as_many_settings(
 
 
 def test_the_branch_is_searched_in_newtonnets_own_space(monkeypatch, tmp_path):
-    monkeypatch.setattr(
-        "newtonnet_paper.cells.make_study", lambda dataset, model, **how: make_study("digits", model, **how)
-    )
+    monkeypatch.setattr("newtonnet.search.make_study", lambda dataset, model, **how: make_study("digits", model, **how))
     request = Request("paper", {"datasets": ["chameleon"]})
     plain, branch, linkx = (cell.make() for cell in wanted_cells(ADJACENCY_BRANCH, request, tmp_path))
     assert branch.space == plain.space
@@ -170,9 +166,7 @@ def test_signed_values_are_judged_with_and_without_the_regulariser(store, scores
 
 
 def test_the_signed_arms_are_searched_in_newtonnets_own_space(monkeypatch, tmp_path):
-    monkeypatch.setattr(
-        "newtonnet_paper.cells.make_study", lambda dataset, model, **how: make_study("digits", model, **how)
-    )
+    monkeypatch.setattr("newtonnet.search.make_study", lambda dataset, model, **how: make_study("digits", model, **how))
     request = Request("paper", {"datasets": ["minesweeper"]})
     plain, signed, free = (cell.make() for cell in wanted_cells(SIGNED_VALUES, request, tmp_path))
     assert signed.space == plain.space
@@ -286,7 +280,7 @@ def test_sensitivity_sees_that_chebyshev_points_remove_the_decline(store, scores
     assert decline.verdict == "holds"
     assert "equispaced 10.00 [10.00, 10.00], Chebyshev 0.00 [0.00, 0.00]" in decline.ours
     assert gammas.verdict == "not measured yet"
-    assert report.tables[0].rows[0][-1] == "proposed, another would be taken now"
+    assert report.tables[0].rows[0][-1] == "proposed, another would be selected now"
     (panel,) = report.figures[1].panels
     assert panel.series[0].x == (2.0, 5.0, 8.0, 11.0, 14.0)
     assert panel.series[0].y[-1] == pytest.approx(70.0)
@@ -309,9 +303,7 @@ def test_sensitivity_varies_one_thing_around_the_published_setting(tmp_path):
 
 
 def test_cells_of_fixed_settings_are_studies_of_exactly_their_grid(monkeypatch, tmp_path):
-    monkeypatch.setattr(
-        "newtonnet_paper.cells.make_study", lambda dataset, model, **how: make_study("digits", model, **how)
-    )
+    monkeypatch.setattr("newtonnet.search.make_study", lambda dataset, model, **how: make_study("digits", model, **how))
     cells = wanted_cells(SENSITIVITY, Request("paper", {"datasets": ["chameleon"]}), tmp_path)
     study = cells[0].make()
     assert study.space == {"gamma1": STRENGTHS}
@@ -387,7 +379,7 @@ def store_of_a_longer_search(store, scores, results, dataset, setting, model="ne
 
 def test_a_cell_that_another_process_has_is_left_to_it(store, scores, tmp_path, monkeypatch):
     one, two = Cell("digits", "mlp", 1, patience=1), Cell("digits", "gcn", 1, patience=1)
-    with open_store(tmp_path, one.make()), pytest.warns(UserWarning, match="searching mlp on digits .*left out here"):
+    with open_store(tmp_path, one.make()), pytest.warns(UserWarning, match="searching mlp on digits .*skipped here"):
         found = list(sweep_cells([one, two], tmp_path))
     assert [cell.model for cell, _ in found] == ["gcn"]
     assert missing([one, two], tmp_path) == [(one, 1)]

@@ -2,10 +2,8 @@ import numpy as np
 import pytest
 
 from newtonnet_paper.claim import Request
-from newtonnet_paper.theory import (
-    THEORY,
-    Sample,
-    affine_pair,
+from newtonnet_paper.theory import THEORY
+from newtonnet_paper.theory.checks import (
     chance_homophily,
     check_by_homophily,
     check_lemma1,
@@ -13,16 +11,20 @@ from newtonnet_paper.theory import (
     check_theorem2,
     class_energies,
     edge_energies,
-    eigenspaces,
     expected_gap,
     pairwise_gap,
-    random_pair,
-    random_sample,
     separation_gap,
-    signed_pair,
     smallest_example,
     smallest_normalised,
     smallest_signed,
+)
+from newtonnet_paper.theory.samples import (
+    Sample,
+    affine_pair,
+    eigenspaces,
+    random_pair,
+    random_sample,
+    signed_pair,
     step_pair,
 )
 

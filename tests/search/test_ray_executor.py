@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import newtonnet
-from newtonnet.cli.app import app, run
+from newtonnet.cli import app, run
 from newtonnet.search import make_study, on_ray, open_store, propose, read_trials, store_path, sweep, sweep_all
 from newtonnet.search.trials import Task, run_task
 from newtonnet_paper.cells import Cell
@@ -301,7 +301,7 @@ def _table(folder: Path):
 def test_a_claim_searches_on_ray(executor, capsys, tmp_path, monkeypatch):
     """On the cluster that this process is connected to."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("newtonnet_paper.cli.claim_work.wanted_cells", lambda *_: [Cell(DATASET, "mlp", 2)])
+    monkeypatch.setattr("newtonnet_paper.cli.wanted_cells", lambda *_: [Cell(DATASET, "mlp", 2)])
     monkeypatch.setattr(Cell, "make", lambda cell: make_study(cell.dataset, cell.model, splits=2, max_epochs=2))
     asked = []
     monkeypatch.setattr(ray, "wait", lambda answers, wait=ray.wait: asked.extend(answers) or wait(answers))

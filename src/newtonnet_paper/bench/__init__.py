@@ -1,22 +1,22 @@
-"""Benchmarks: what an epoch, a sparse product and a training's memory cost on this machine, as ratios of one run."""
+"""Benchmarks: the cost of an epoch, a sparse product and a training's memory on this machine, as ratios of one run."""
 
-from .page import Sheet, read_results, sheets, update_page
-from .profiles import FULL, QUICK, Profile
-from .reference import find_reference
-from .sized_graphs import SIZES, Size, sized_graph
+from .fresh import forget_peak, resident
+from .page import read_results, tables, update_page
+from .sizes import PROFILES, SIZES, GraphSize, Profile, sized_graph
 from .suite import run_bench
+from .timing import find_reference
 
 __all__ = [
-    "FULL",
-    "QUICK",
+    "PROFILES",
     "SIZES",
+    "GraphSize",
     "Profile",
-    "Sheet",
-    "Size",
     "find_reference",
+    "forget_peak",
     "read_results",
+    "resident",
     "run_bench",
-    "sheets",
     "sized_graph",
+    "tables",
     "update_page",
 ]

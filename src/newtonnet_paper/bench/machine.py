@@ -1,26 +1,39 @@
-"""What the figures were measured on, and the two limits of it that are measured beside them."""
+"""The machine, its limits, and how near the sparse product comes to them."""
 
 import os
 import platform
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import torch
 
-from .clock import repeat
+from newtonnet.graphs import Graph, normalised_operator, propagate
 
 BUSY = 0.5
-"""A load average above this spoils the figures."""
+"""Above this load average the figures are not reliable."""
 
 UNKNOWN_CACHE = 32 * 2**20
-"""Size of the last cache in bytes where the system does not tell it."""
+"""Bytes of the last cache where the system does not report it."""
+
+DEGREE = 5
+"""Sparse products in one call."""
+
+LARGEST_BLOCK = 2 * 2**30
+"""Blocks of more bytes are skipped."""
+
+BLOCKS = 6
+"""How many blocks of the signals' size must fit into free memory."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What this machine can do at most, measured now.
+    """The measured limits of this machine.
 
     Attributes:
         bandwidth: bytes per second, read and written, of a copy far larger than the caches.
@@ -33,14 +46,20 @@ class Limits:
     cache: int
 
 
-def measure_limits(*, copy_bytes: int | None = None, order: int = 512, seconds: float) -> Limits:
-    """Measure both limits with all threads that torch uses.
+def repeat(call: Callable[[], object], *, seconds: float, least: int = 3) -> float:
+    """The median time of a call that is repeated for about this long, after one call that is not counted."""
+    call()
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+    while len(times) < least or time.perf_counter() < end:
+        began = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - began)
+    return median(times)
 
-    Args:
-        copy_bytes: size of the copied array; 16 times the last cache, and 256 MB at least, if not given.
-        order: rows and columns of the dense product's matrices.
-        seconds: how long each is repeated.
-    """
+
+def measure_limits(*, copy_bytes: int | None = None, order: int = 512, seconds: float) -> Limits:
+    """Measure both limits with all threads of torch; the copy has 16 times the last cache, at least 256 MB."""
     cache = last_cache()
     count = (copy_bytes or max(16 * cache, 2**28)) // 4
     source, target = torch.ones(count), torch.zeros(count)
@@ -60,11 +79,7 @@ def describe_machine(limits: Limits) -> dict[str, Any]:
         "memory_gb": round(total_memory() / 2**30, 1),
         "system": f"{platform.system()} {platform.machine()}",
         "versions": {"python": platform.python_version()}
-        | {
-            name: found
-            for name in ("newtonnet", "torch", "torch_geometric", "numba")
-            if (found := _version(name))
-        },
+        | {name: found for name in ("newtonnet", "torch", "torch_geometric") if (found := _version(name))},
         "bandwidth_gb_per_s": round(limits.bandwidth / 1e9, 2),
         "multiply_adds_g_per_s": round(limits.multiply_adds / 1e9, 1),
         "load": round(load(), 2),
@@ -72,14 +87,14 @@ def describe_machine(limits: Limits) -> dict[str, Any]:
 
 
 def load() -> float:
-    """The load average of the last minute; 0 where the system has none."""
+    """The load average of the last minute; 0 where the system does not report it."""
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
 
 
 def last_cache() -> int:
     """Bytes of the largest cache of the first core."""
-    sizes = [_bytes(size) for size in _caches().values()]
-    return max(sizes, default=UNKNOWN_CACHE)
+    units = {"K": 2**10, "M": 2**20, "G": 2**30}
+    return max((int(size[:-1]) * units[size[-1]] for size in _caches().values()), default=UNKNOWN_CACHE)
 
 
 def total_memory() -> int:
@@ -88,7 +103,7 @@ def total_memory() -> int:
 
 
 def free_memory() -> int:
-    """Bytes of main memory that are free, or can be made free without swapping."""
+    """Bytes of main memory that are available without swapping."""
     try:
         rows = dict(row.split(":") for row in Path("/proc/meminfo").read_text().splitlines())
         return int(rows["MemAvailable"].split()[0]) * 1024
@@ -99,28 +114,19 @@ def free_memory() -> int:
 def _cpu() -> str:
     try:
         rows = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        rows = []
-    names = [row.split(":", 1)[1].strip() for row in rows if row.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
+        return next(row.split(":", 1)[1].strip() for row in rows if row.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
 
 
 def _caches() -> dict[str, str]:
     """Level and kind to size, such as ``{"L1 data": "32K", "L2": "1024K"}``."""
     found = {}
     for folder in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
-        try:
-            level, kind, size = ((folder / name).read_text().strip() for name in ("level", "type", "size"))
-        except OSError:
-            continue
+        level, kind, size = ((folder / name).read_text().strip() for name in ("level", "type", "size"))
         if kind != "Instruction":
             found[f"L{level}" if kind == "Unified" else f"L{level} {kind.lower()}"] = size
     return found
-
-
-def _bytes(size: str) -> int:
-    units = {"K": 2**10, "M": 2**20, "G": 2**30}
-    return int(size[:-1]) * units[size[-1]] if size[-1] in units else int(size)
 
 
 def _version(name: str) -> str | None:
@@ -128,3 +134,45 @@ def _version(name: str) -> str | None:
         return version(name)
     except PackageNotFoundError:
         return None
+
+
+def product_bytes(nodes: int, stored: int, columns: int, *, cache: int) -> int:
+    r"""The byte model of one product :math:`\hat A X` in float32 with int32 indices.
+
+    .. math:: 8\,\mathrm{nnz} + 8\,n c \quad [+\ 4\,\mathrm{nnz}\,c \text{ where } 4\,n c \text{ exceeds the cache}]
+
+    The matrix is read once, the block is read once and written once; a block that does not fit in the cache is read
+    again for each of the ``stored`` entries.
+
+    >>> product_bytes(10, 40, 2, cache=80), product_bytes(10, 40, 2, cache=79)
+    (480, 800)
+    """
+    again = 4 * stored * columns if 4 * nodes * columns > cache else 0
+    return 8 * stored + 8 * nodes * columns + again
+
+
+def time_kernel(
+    graph: Graph, widths: Sequence[int], limits: Limits, *, seconds: float, note: Callable[[str], None]
+) -> dict[str, Any]:
+    """Time one sparse product, a fifth of ``propagate`` at K = 5, on blocks of these widths, against limits."""
+    operator = normalised_operator(graph)
+    nodes, stored = graph.nodes, int(graph.adjacency.nnz)
+    coefficients = torch.linspace(1, 0.5, DEGREE + 1)[:, None]
+    products = {}
+    for columns in widths:
+        block = 4 * nodes * columns
+        if block > LARGEST_BLOCK or BLOCKS * block > free_memory():
+            note(f"kernel: {graph.name} with {columns} columns skipped, its blocks would take too much memory")
+            continue
+        x = torch.ones(nodes, 1, columns)
+        x += torch.arange(nodes)[:, None, None] % 7  # neither a constant block nor a slow random one
+        with torch.no_grad():
+            taken = repeat(partial(propagate, operator, x, coefficients), seconds=seconds) / DEGREE
+        least = product_bytes(nodes, stored, columns, cache=limits.cache) / limits.bandwidth
+        products[str(columns)] = {
+            "ms": 1e3 * taken,
+            "bound_ms": 1e3 * least,
+            "fraction": least / taken,
+            "arithmetic_fraction": stored * columns / limits.multiply_adds / taken,
+        }
+    return {"nodes": nodes, "stored": stored, "products": products}

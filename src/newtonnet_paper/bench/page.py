@@ -1,32 +1,22 @@
-"""The figures of a run as tables, for the terminal and for Markdown pages; nothing is typed by hand."""
+"""The figures of a run as tables, for the terminal and for markdown pages."""
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from newtonnet.files import fill_marked
+from newtonnet_paper.exhibit import Table
+from newtonnet_paper.pages import table_markdown
 
 Result = Mapping[str, Any]
 """What ``run_bench`` returns."""
 
 
-@dataclass(frozen=True)
-class Sheet:
-    """One table: words in the first column, figures in all others."""
-
-    key: str
-    """Its name in a page's markers."""
-    title: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-def sheets(result: Result) -> list[Sheet]:
-    """All tables of a run that have rows."""
-    made = [make(result) for make in _SHEETS]
-    return [sheet for sheet in made if sheet.rows]
+def tables(result: Result) -> dict[str, Table]:
+    """All tables of a run that have rows, by their names in a page's markers."""
+    made = {key: make(result) for key, make in _TABLES.items()}
+    return {key: table for key, table in made.items() if table.rows}
 
 
 def read_results(folder: Path) -> dict[str, Result]:
@@ -37,26 +27,20 @@ def read_results(folder: Path) -> dict[str, Result]:
 def update_page(text: str, results: Mapping[str, Result]) -> str:
     """Put tables between the markers of a page.
 
-    ``<!-- bench PROFILE KEY -->`` and ``<!-- end -->`` enclose what is replaced; the key is a sheet's, or ``all``. A
-    marker whose profile was not run, or has no such table, keeps what it encloses.
+    ``<!-- bench PROFILE KEY -->`` and ``<!-- end -->`` enclose what is replaced; the key is a table's, or ``all``. A
+    marker whose profile was not run, or has no such table, keeps its contents.
     """
 
     def make(rest: str) -> str | None:
         profile, key = rest.split()
-        chosen = [s for s in sheets(results.get(profile, {})) if key in ("all", s.key)] if profile in results else []
-        return "\n\n".join(_markdown(sheet, titled=key == "all") for sheet in chosen) or None
+        found = tables(results[profile]) if profile in results else {}
+        chosen = [table for name, table in found.items() if key in ("all", name)]
+        return "\n\n".join(table_markdown(table, titled=key == "all", align="---:") for table in chosen) or None
 
     return fill_marked(text, "bench", make)
 
 
-def _markdown(sheet: Sheet, *, titled: bool) -> str:
-    lines = [f"**{sheet.title}**", ""] if titled else []
-    rules = ["---", *["---:"] * (len(sheet.header) - 1)]
-    lines += [f"| {' | '.join(cells)} |" for cells in (sheet.header, rules, *sheet.rows)]
-    return "\n".join(lines)
-
-
-def _machine(result: Result) -> Sheet:
+def _machine(result: Result) -> Table:
     machine = result.get("machine", {})
     rows = [("profile", f"{result['profile']}, {result['seconds']:.0f} s")] if machine else []
     words = {"cpu": "CPU", "memory_gb": "memory, GB", "load": "load average at the start"}
@@ -65,19 +49,15 @@ def _machine(result: Result) -> Sheet:
         text = ", ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else str(value)
         rows.append((words.get(key, key), text))
     rows += [("note", note) for note in result.get("notes", ())]
-    return Sheet("machine", "The machine", ("what", "here"), tuple(rows))
+    return Table("The machine", ("property", "value"), tuple(rows))
 
 
 def _three(value: float) -> str:
-    """Three digits, or all that stand before the point.
-
-    >>> _three(0.03553), _three(4698.2)
-    ('0.0355', '4,698')
-    """
+    """Three significant digits, or all before the decimal point."""
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
-def _headline(result: Result) -> Sheet:
+def _headline(result: Result) -> Table:
     alone, together = result.get("epoch_ratio", {}), result.get("population_ratio", {})
     rows = []
     for graph, ratio in alone.items():
@@ -87,34 +67,43 @@ def _headline(result: Result) -> Sheet:
         both = f"{together[graph]:.1f}×" if graph in together else "–"
         rows.append((graph, _three(row["reference_ms"]), f"{ours['1']:.3g}", f"{ratio:.1f}×", shared, both))
     header = ("graph", "PyG, ms", "alone, ms", "faster", "one of 64, ms", "faster")
-    return Sheet("headline", "One epoch of NewtonNet beside plain PyTorch Geometric", header, tuple(rows))
+    return Table("One epoch of NewtonNet and of plain PyTorch Geometric", header, tuple(rows))
 
 
-def _throughput(result: Result) -> Sheet:
+def _kernels_off(result: Result) -> Table:
+    rows = [
+        (graph, _three(row["on_ms"]), _three(row["off_ms"]), f"{row['ratio']:.2f}×")
+        for graph, row in result.get("kernels_off", {}).items()
+    ]
+    header = ("graph", "kernels on, ms", "kernels off, ms", "off / on")
+    return Table("One epoch of NewtonNet with the kernels on and off", header, tuple(rows))
+
+
+def _throughput(result: Result) -> Table:
     table = result.get("throughput", {})
     sizes = list(dict.fromkeys(p for row in table.values() for p in row))
     rows = [(graph, *(f"{row[p]:.4g}" if p in row else "–" for p in sizes)) for graph, row in table.items()]
     header = ("graph", *(f"P = {p}" for p in sizes))
-    return Sheet("throughput", "Throughput of a population, models × epochs per second", header, tuple(rows))
+    return Table("Throughput of a population, models × epochs per second", header, tuple(rows))
 
 
-def _rivals(result: Result) -> Sheet:
+def _rivals(result: Result) -> Table:
     table, means = result.get("rivals", {}), result.get("rivals_ratio", {})
     rows = [(pair, *(f"{row[pair]:.2f}" for row in table.values()), f"{mean:.2f}") for pair, mean in means.items()]
-    return Sheet("rivals", "Time of an epoch as a ratio, at one degree K", ("pair @ K", *table, "mean"), tuple(rows))
+    return Table("Time of an epoch as a ratio, at one degree K", ("pair @ K", *table, "mean"), tuple(rows))
 
 
-def _methods(result: Result) -> Sheet:
+def _methods(result: Result) -> Table:
     table = result.get("epochs", {})
     rows = []
     for method, cost in next(iter(table.values()), {}).items():
         cells = [f"{row[method]['ms']:.3g} ({row[method]['ratio']:.2f})" for row in table.values()]
         rows.append((method, "–" if cost["degree"] is None else str(cost["degree"]), *cells))
     title = "One epoch of every method, ms (ratio to NewtonNet at the same degree)"
-    return Sheet("methods", title, ("method", "K", *table), tuple(rows))
+    return Table(title, ("method", "K", *table), tuple(rows))
 
 
-def _kernel(result: Result) -> Sheet:
+def _kernel(result: Result) -> Table:
     table = result.get("kernel", {})
     rows = []
     for graph, row in table.items():
@@ -122,45 +111,46 @@ def _kernel(result: Result) -> Sheet:
             shares = (f"{100 * cell['fraction']:.0f}%", f"{100 * cell['arithmetic_fraction']:.0f}%")
             rows.append((graph, columns, _three(cell["ms"]), _three(cell["bound_ms"]), *shares))
     header = ("graph", "columns", "ms", "bound, ms", "of the bandwidth bound", "of the arithmetic")
-    return Sheet("kernel", "One sparse product of the kernel beside the machine's limits", header, tuple(rows))
+    return Table("One sparse product and the machine's limits", header, tuple(rows))
 
 
-def _edges(result: Result) -> Sheet:
+def _edges(result: Result) -> Table:
     rows = result.get("growth", {}).get("edges", ())
     cells = [(f"{r['edges']:,}", f"{r['nodes']:,}", f"{r['ms']:.4g}", f"{r['mb']:.4g}") for r in rows]
     powers = result.get("growth_exponent", {})
     if cells:
         memory = f"{powers['memory_edges']:.2f}" if "memory_edges" in powers else "–"
         cells.append(("fitted exponent", "", f"{powers['edges']:.2f}", memory))
-    return Sheet("edges", "Growth with the edges", ("edges", "nodes", "epoch, ms", "peak, MB"), tuple(cells))
+    return Table("Growth with the edges", ("edges", "nodes", "epoch, ms", "peak, MB"), tuple(cells))
 
 
-def _degrees(result: Result) -> Sheet:
+def _degrees(result: Result) -> Table:
     growth = result.get("growth", {})
     cells = [(str(row["degree"]), f"{row['ms']:.4g}") for row in growth.get("degree", ())]
     if cells:
         a, b = growth["degree_line"]["fixed_ms"], growth["degree_line"]["ms_per_degree"]
         cells.append(("fitted exponent", f"{result['growth_exponent']['degree']:.2f}"))
         cells.append(("fitted line", f"{a:.3g} + {b:.3g} K"))
-    return Sheet("degrees", "Growth with the degree", ("K", "epoch, ms"), tuple(cells))
+    return Table("Growth with the degree", ("K", "epoch, ms"), tuple(cells))
 
 
-def _memory(result: Result) -> Sheet:
+def _memory(result: Result) -> Table:
     table = result.get("methods_mb", {})
     methods = list(dict.fromkeys(method for row in table.values() for method in row))
     rows = [(m, *(f"{row[m]:.0f}" if m in row else "–" for row in table.values())) for m in methods]
     title = "Peak resident memory above the interpreter's, MB"
-    return Sheet("memory", title, ("method", *table), tuple(rows))
+    return Table(title, ("method", *table), tuple(rows))
 
 
-_SHEETS: tuple[Callable[[Result], Sheet], ...] = (
-    _machine,
-    _headline,
-    _throughput,
-    _rivals,
-    _methods,
-    _kernel,
-    _edges,
-    _degrees,
-    _memory,
-)
+_TABLES: dict[str, Callable[[Result], Table]] = {
+    "machine": _machine,
+    "headline": _headline,
+    "kernels": _kernels_off,
+    "throughput": _throughput,
+    "rivals": _rivals,
+    "methods": _methods,
+    "kernel": _kernel,
+    "edges": _edges,
+    "degrees": _degrees,
+    "memory": _memory,
+}

@@ -1,10 +1,10 @@
-"""One run of all sections, as one plain object that is saved and printed."""
+"""One run of all sections of the benchmark, as one plain object that is saved and printed."""
 
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,34 +14,31 @@ import torch
 from newtonnet.graphs import Graph
 from newtonnet.nn import ZOO
 
-from .epochs import mean_ratios, time_rivals, time_zoo
-from .growth import fit_growth, grown, time_degrees, time_epoch
-from .kernel import time_kernel
-from .machine import BUSY, Limits, describe_machine, load, measure_limits
-from .memory import Weighing, store, weigh
-from .profiles import Profile
-from .reference import ALONE, TOGETHER, common_setting, load_reference, time_populations
-from .sized_graphs import Size, real_or_sized, sized_graph
+from . import timing
+from .fresh import FreshRun, peak_memory, store, time_kernels
+from .machine import BUSY, Limits, describe_machine, load, measure_limits, time_kernel
+from .sizes import GraphSize, Profile, grown, real_or_sized, sized_graph
+from .timing import Timing
 
 Say = Callable[[str], None]
-"""Takes a line for the reader while the benchmark runs."""
+"""Prints a line while the benchmark runs."""
 
 
 def run_bench(
     profile: Profile, *, reference: Path | None = None, threads: int | None = None, say: Say = lambda _: None
 ) -> dict[str, Any]:
-    """Measure everything the profile asks for.
+    """Measure everything in the profile.
 
     Args:
         profile: what to measure.
-        reference: the PyTorch Geometric implementation's file; its section is left out if not given.
-        threads: how many threads torch takes; its own choice if not given.
-        say: takes a line before every part, and every remark.
+        reference: file of the PyTorch Geometric implementation; its section is skipped if not given.
+        threads: number of torch's threads; torch's choice if not given.
+        say: called with a line before every part, and with every note.
 
     Returns:
-        Plain data: ratios in front (``epoch_ratio``, ``population_ratio``, ``rivals_ratio``, ``kernel_fraction``,
-        ``arithmetic_fraction``, ``growth_exponent``, ``peak_mb``, ``methods_mb``, ``throughput``), then what they were
-        computed from, the machine, and notes.
+        Plain data: ratios (``epoch_ratio``, ``population_ratio``, ``rivals_ratio``, ``kernels_off``,
+        ``kernel_fraction``, ``arithmetic_fraction``, ``growth_exponent``, ``peak_mb``, ``methods_mb``,
+        ``throughput``), the measurements that they were computed from, the machine, and notes.
     """
     began = time.perf_counter()
     notes: list[str] = []
@@ -51,17 +48,18 @@ def run_bench(
         say(text)
 
     if load() > BUSY:
-        note(f"the machine is busy (load average {load():.2f}): wait until it is quiet, or do not trust these figures")
+        note(f"the machine is busy (load average {load():.2f}): wait until it is idle, or do not rely on these figures")
     if reference is None:
-        note("no reference: benchmarks/pyg_newtonnet.py is not here, so its comparison is skipped; see --reference")
-    module = load_reference(reference) if reference is not None else None
+        note("no reference: benchmarks/pyg_newtonnet.py was not found, so its comparison is skipped; see --reference")
+    module = timing.load_reference(reference) if reference is not None else None
     with _thread_count(threads), tempfile.TemporaryDirectory(prefix="newtonnet-bench-") as folder:
         say("the machine's limits")
         limits = measure_limits(copy_bytes=profile.copy_bytes, seconds=5 * profile.seconds)
         machine = describe_machine(limits)
-        run = _Run(profile, threads, Path(folder), say, note, {})
+        run = _Sections(profile, threads, Path(folder), say, note, {})
         result = {
             **_time_methods(run),
+            **_time_kernels_off(run),
             **_time_reference(run, module),
             **_time_kernels(run, limits),
             **_measure_growth(run),
@@ -84,7 +82,7 @@ def _thread_count(threads: int | None) -> Iterator[None]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Run:
+class _Sections:
     """What the sections of one run share."""
 
     profile: Profile
@@ -92,82 +90,77 @@ class _Run:
     folder: Path
     say: Say
     note: Say
-    made: dict[Size, Graph]
-    """Generated graphs by their size, whatever they are called."""
+    made: dict[GraphSize, Graph]
+    """Generated graphs by their size, regardless of their name."""
 
-    def sized(self, size: Size) -> Graph:
+    def timing(self, rounds: int) -> Timing:
+        return Timing(max(rounds, 1), self.profile.seconds, self.threads)
+
+    def sized(self, size: GraphSize) -> Graph:
         key = replace(size, name="")
         if key not in self.made:
             self.say(f"generating a graph of {size.nodes:,} nodes and {size.edges:,} edges")
             self.made[key] = sized_graph(size)
         return self.made[key]
 
-    def graph(self, size: Size) -> Graph:
-        """The real graph of that name where the profile wants it and it is at hand."""
-        graph = real_or_sized(size.name) if self.profile.real else self.sized(size)
+    def graph(self, size: GraphSize) -> Graph:
+        """The real graph of that name where the profile wants it and it is available."""
+        if not self.profile.real or size not in self.profile.graphs:
+            return self.sized(size)
+        graph = real_or_sized(size.name)
         if graph.name == f"{size.name}-sized":
-            self.note(f"{size.name} is not at hand: a generated graph of its size stands in for it")
+            self.note(f"{size.name} is not available: a generated graph of its size is used instead")
         return graph
 
+    def stored(self, size: GraphSize) -> str:
+        return store(self.graph(size), self.folder, name=size.name)
 
-def _time_methods(run: _Run) -> dict[str, Any]:
+
+def _time_methods(run: _Sections) -> dict[str, Any]:
     profile = run.profile
     ratios, costs = {}, {}
     for size in profile.graphs:
         graph = run.graph(size)
         run.say(f"epochs: rivals on {size.name}")
-        ratios[size.name], known = time_rivals(
-            graph, rounds=3 * profile.rounds, seconds=profile.seconds, threads=run.threads
-        )
+        ratios[size.name], known = timing.time_rivals(graph, run.timing(3 * profile.rounds))
         run.say(f"epochs: all methods on {size.name}")
-        rows = time_zoo(
-            graph,
-            profile.methods,
-            known,
-            rounds=max(profile.rounds // 3, 1),
-            seconds=profile.seconds,
-            threads=run.threads,
-        )
-        costs[size.name] = {method: asdict(cost) for method, cost in rows.items()}
-    return {"rivals_ratio": mean_ratios(list(ratios.values())), "rivals": ratios, "epochs": costs}
+        costs[size.name] = timing.time_zoo(graph, profile.methods, known, run.timing(profile.rounds // 3))
+    return {"rivals_ratio": timing.mean_ratios(list(ratios.values())), "rivals": ratios, "epochs": costs}
 
 
-def _time_reference(run: _Run, module: ModuleType | None) -> dict[str, Any]:
-    profile = run.profile
+def _time_kernels_off(run: _Sections) -> dict[str, Any]:
     rows = {}
-    for size in profile.graphs:
-        run.say(f"populations{' and the reference' if module else ''} on {size.name}")
-        rows[size.name] = _time_populations(run, size.name, run.graph(size), profile.populations, module)
+    for size in run.profile.kernels_off:
+        run.say(f"epochs: kernels on and off on {size.name}")
+        rows[size.name] = time_kernels(run.stored(size), run.timing(run.profile.rounds // 2))
+    return {"kernels_off": rows}
+
+
+def _time_reference(run: _Sections, module: ModuleType | None) -> dict[str, Any]:
+    profile = run.profile
+    sizes = dict.fromkeys(profile.graphs, profile.populations)
     if profile.large is not None:
-        run.say(f"{'the reference and ' if module else ''}newtonnet on {profile.large.name}")
-        rows[profile.large.name] = _time_populations(
-            run, profile.large.name, run.sized(profile.large), (ALONE,), module
+        sizes[profile.large] = (timing.ALONE,)
+    rows = {}
+    for size, populations in sizes.items():
+        run.say(f"populations{' and the reference' if module else ''} on {size.name}")
+        rows[size.name] = timing.time_populations(
+            run.graph(size), populations, module, run.timing(profile.rounds), note=run.note
         )
     compared = {name: row["ratio"] for name, row in rows.items() if "ratio" in row}
     return {
-        "epoch_ratio": {name: ratio[str(ALONE)] for name, ratio in compared.items() if str(ALONE) in ratio},
-        "population_ratio": {name: r[str(TOGETHER)] for name, r in compared.items() if str(TOGETHER) in r},
+        "epoch_ratio": {
+            name: ratio[str(timing.ALONE)] for name, ratio in compared.items() if str(timing.ALONE) in ratio
+        },
+        "population_ratio": {
+            name: r[str(timing.TOGETHER)] for name, r in compared.items() if str(timing.TOGETHER) in r
+        },
         "throughput": {name: row["throughput"] for name, row in rows.items()},
         "reference": rows,
     }
 
 
-def _time_populations(
-    run: _Run, name: str, graph: Graph, populations: tuple[int, ...], module: ModuleType | None
-) -> dict[str, Any]:
-    return time_populations(
-        graph,
-        populations,
-        module,
-        setting=common_setting(),
-        rounds=run.profile.rounds,
-        seconds=run.profile.seconds,
-        threads=run.threads,
-        note=run.note,
-    )
-
-
-def _time_kernels(run: _Run, limits: Limits) -> dict[str, Any]:
+def _time_kernels(run: _Sections, limits: Limits) -> dict[str, Any]:
     rows = {}
     for size, widths in run.profile.kernel:
         graph = run.sized(size)
@@ -184,44 +177,40 @@ def _time_kernels(run: _Run, limits: Limits) -> dict[str, Any]:
     }
 
 
-def _measure_growth(run: _Run) -> dict[str, Any]:
+def _measure_growth(run: _Sections) -> dict[str, Any]:
     profile = run.profile
+    how = run.timing(profile.rounds // 2)
     rows: list[dict[str, float]] = []
-    weighings = []
+    runs = []
     for edges in profile.growth_edges:
         size = grown(profile.growth_size, edges)
         graph = sized_graph(size)
         run.say(f"growth: {edges:,} edges")
-        taken = time_epoch(graph, rounds=max(profile.rounds // 2, 1), seconds=profile.seconds, threads=run.threads)
-        rows.append({"edges": edges, "nodes": graph.nodes, "ms": 1e3 * taken})
-        weighings.append(Weighing(store(graph, run.folder, name=size.name), threads=run.threads))
+        rows.append({"edges": edges, "nodes": graph.nodes, "ms": 1e3 * timing.time_epoch(graph, how)})
+        runs.append(FreshRun(store(graph, run.folder, name=size.name), threads=run.threads))
         del graph
     run.say("growth: memory")
-    for row, mb in zip(rows, weigh(weighings), strict=True):
+    for row, mb in zip(rows, peak_memory(runs), strict=True):
         row["mb"] = mb
     run.say("growth: degrees")
-    by_degree = time_degrees(
-        run.sized(profile.degree_size),
-        profile.degrees,
-        rounds=max(profile.rounds // 2, 1),
-        seconds=profile.seconds,
-        threads=run.threads,
-    )
-    fits = fit_growth(rows, by_degree)
+    by_degree = timing.time_degrees(run.sized(profile.degree_size), profile.degrees, how)
+    fits = timing.fit_growth(rows, by_degree)
     growth = {"edges": rows, "degree": by_degree, "degree_line": fits["degree_line"]}
     return {"growth_exponent": fits["exponents"], "growth": growth}
 
 
-def _measure_memory(run: _Run) -> dict[str, Any]:
+def _measure_memory(run: _Sections) -> dict[str, Any]:
     run.say("memory")
-    methods = {size.name: list(run.profile.methods or ZOO) for size in run.profile.methods_memory}
-    wanted = {size.name: store(run.graph(size), run.folder, name=size.name) for size in run.profile.methods_memory}
-    for size in run.profile.memory:
-        methods[size.name] = ["newtonnet"]
-        wanted[size.name] = store(run.sized(size), run.folder, name=size.name)
-    weighings = [Weighing(wanted[name], method, threads=run.threads) for name in wanted for method in methods[name]]
-    cells = iter(weigh(weighings))
-    methods_mb = {name: {method: next(cells) for method in methods[name]} for name in wanted}
+    methods = dict.fromkeys(run.profile.methods_memory, tuple(run.profile.methods or ZOO))
+    methods |= dict.fromkeys(run.profile.memory, ("newtonnet",))
+    runs = [
+        FreshRun(path, method, threads=run.threads)
+        for size, names in methods.items()
+        for path in [run.stored(size)]
+        for method in names
+    ]
+    measured = iter(peak_memory(runs))
+    methods_mb = {size.name: {method: next(measured) for method in names} for size, names in methods.items()}
     return {
         "peak_mb": {name: row["newtonnet"] for name, row in methods_mb.items() if "newtonnet" in row},
         "methods_mb": methods_mb,
@@ -229,7 +218,7 @@ def _measure_memory(run: _Run) -> dict[str, Any]:
 
 
 def _tidy(value: Any) -> Any:
-    """Four significant digits are more than any of these figures has."""
+    """Round to four significant digits, more than any of these figures has."""
     if isinstance(value, float):
         return float(f"{value:.4g}")
     if isinstance(value, dict):

@@ -45,16 +45,11 @@ def apply_filters(projectors: Tensor, amplitudes: Tensor, x: Tensor) -> Tensor:
 
 
 def importances(scores: NDArray[np.float64], filters: NDArray[np.float64], *, share: float = 0.05) -> Sequence[float]:
-    r"""How much of each band the best filters let through.
+    r"""How much of each band the best filters pass.
 
     .. math:: I^b = \frac{1}{|\mathcal F|} \sum_{i \in \mathcal F} g^i_b
 
     with :math:`\mathcal F` the best 5% of the filters, 11 of 216. Filters that tie for the last places share them.
-
-    Args:
-        scores: one for each filter, ``(m,)``.
-        filters: their amplitudes, ``(m, 3)``.
-        share: how many count as best.
 
     Returns:
         Importance of the low, the middle and the high band.

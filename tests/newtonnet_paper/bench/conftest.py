@@ -2,9 +2,9 @@
 
 import pytest
 
-from newtonnet_paper.bench import Profile, Size
+from newtonnet_paper.bench import GraphSize, Profile
 
-TINY = Size("tiny", nodes=80, edges=200, largest=30, skew=0.5, features=20, per_row=2, classes=3)
+TINY = GraphSize("tiny", nodes=80, edges=200, largest=30, skew=0.5, features=20, per_row=2, classes=3)
 
 
 @pytest.fixture(scope="session")
@@ -19,14 +19,15 @@ def tiny_profile():
         graphs=(TINY,),
         real=False,
         methods=("newtonnet", "mlp", "bernnet"),
-        large=Size("large-sized", nodes=100, edges=300, largest=30, skew=0.5, features=30, per_row=3),
+        large=GraphSize("large-sized", nodes=100, edges=300, largest=30, skew=0.5, features=30, per_row=3),
+        kernels_off=(TINY,),
         populations=(1, 64),
         kernel=((TINY, (2, 8)),),
         growth_edges=(200, 800, 3200),
-        growth_size=Size("growth", nodes=40, edges=100, largest=20, skew=0.5),
+        growth_size=GraphSize("growth", nodes=40, edges=100, largest=20, skew=0.5),
         degrees=(2, 4, 8),
         degree_size=TINY,
-        memory=(Size("big-sized", nodes=1000, edges=3000, largest=100, skew=0.5),),
+        memory=(GraphSize("big-sized", nodes=1000, edges=3000, largest=100, skew=0.5),),
         methods_memory=(TINY,),
         rounds=1,
         seconds=0.001,

@@ -2,8 +2,9 @@ import json
 
 import pytest
 
-from newtonnet.cli.app import app, run
-from newtonnet_paper.bench import suite
+from newtonnet_paper.bench import PROFILES, fresh, suite
+from newtonnet_paper.cli import app
+from newtonnet_paper.cli import run_command as run
 
 KEYS = ("epoch_ratio", "population_ratio", "rivals_ratio", "kernel_fraction", "growth_exponent", "peak_mb")
 
@@ -12,8 +13,9 @@ KEYS = ("epoch_ratio", "population_ratio", "rivals_ratio", "kernel_fraction", "g
 def tiny(tmp_path, tiny_profile, monkeypatch):
     """A folder of its own, the tiny profile for the quick one, and scales that take no time."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("newtonnet_paper.cli.bench.QUICK", tiny_profile)
-    monkeypatch.setattr(suite, "weigh", lambda weighings: [10.0 * (i + 1) for i in range(len(weighings))])
+    monkeypatch.setitem(PROFILES, "quick", tiny_profile)
+    monkeypatch.setattr(suite, "peak_memory", lambda runs: [10.0 * (i + 1) for i in range(len(runs))])
+    monkeypatch.setattr(fresh, "measure", lambda run: 2e-3 if run.kernels else 6e-3)
 
 
 def test_one_run_prints_tables_and_one_json_object_and_saves_it(tmp_path, capsys):
@@ -22,7 +24,7 @@ def test_one_run_prints_tables_and_one_json_object_and_saves_it(tmp_path, capsys
     (tmp_path / "docs/speed.md").write_text("<!-- bench tiny headline -->\n<!-- end -->\n")
     assert run(app, ["bench", "--quick", "--json", "--threads", "1"]) == 0
     *tables, last = capsys.readouterr().out.splitlines()
-    assert any("One epoch of NewtonNet beside plain PyTorch Geometric" in line for line in tables)
+    assert any("One epoch of NewtonNet and of plain PyTorch Geometric" in line for line in tables)
     result = json.loads(last)
     assert set(KEYS) | {"machine", "throughput", "profile", "seconds", "methods_mb", "arithmetic_fraction"} <= set(
         result
@@ -35,6 +37,7 @@ def test_one_run_prints_tables_and_one_json_object_and_saves_it(tmp_path, capsys
     assert set(result["kernel_fraction"]["tiny"]) == set(result["arithmetic_fraction"]["tiny"]) == {"2", "8"}
     assert set(result["growth_exponent"]) == {"edges", "degree", "memory_edges"}
     assert set(result["throughput"]["tiny"]) == {"1", "64"}
+    assert result["kernels_off"] == {"tiny": {"on_ms": 2.0, "off_ms": 6.0, "ratio": 3.0}}
     assert result["methods_mb"] == {
         "tiny": {"newtonnet": 10.0, "mlp": 20.0, "bernnet": 30.0},
         "big-sized": {"newtonnet": 40.0},
@@ -48,7 +51,7 @@ def test_one_run_prints_tables_and_one_json_object_and_saves_it(tmp_path, capsys
 
 
 def test_a_missing_reference_is_skipped_with_one_line(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("newtonnet_paper.cli.bench.find_reference", lambda given: None)
+    monkeypatch.setattr("newtonnet_paper.bench.find_reference", lambda given: None)
     assert run(app, ["bench", "--quick", "--json"]) == 0
     captured = capsys.readouterr()
     assert len([line for line in captured.err.splitlines() if "no reference" in line]) == 1
@@ -59,7 +62,7 @@ def test_a_missing_reference_is_skipped_with_one_line(tmp_path, capsys, monkeypa
     assert (tmp_path / "out/bench/tiny.json").exists()
 
 
-def test_a_busy_machine_is_told_on_standard_error(capsys, monkeypatch, tiny_profile):
+def test_a_busy_machine_is_reported_first(capsys, monkeypatch, tiny_profile):
     monkeypatch.setattr(suite, "load", lambda: 1.7)
     lines = []
     with pytest.raises(RuntimeError, match="enough"):

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from newtonnet_paper.bench import read_results, sheets, update_page
+from newtonnet_paper.bench import read_results, tables, update_page
 
 RESULT = {
     "profile": "full",
@@ -12,16 +12,18 @@ RESULT = {
     "epoch_ratio": {"cora": 25.04},
     "population_ratio": {"cora": 40.0},
     "reference": {"cora": {"reference_ms": 75.12, "ours_ms": {"1": 3.0, "64": 1.878}}},
+    "kernels_off": {"cora": {"on_ms": 3.0, "off_ms": 7.5, "ratio": 2.5}},
     "rivals": {"cora": {"a/b@5": 1.0}, "chameleon": {"a/b@5": 1.21}},
     "rivals_ratio": {"a/b@5": 1.1},
 }
 
 
 def test_tables_hold_the_figures_and_what_was_not_measured_has_no_table():
-    made = {sheet.key: sheet for sheet in sheets(RESULT)}
-    assert list(made) == ["machine", "headline", "rivals"]
+    made = tables(RESULT)
+    assert list(made) == ["machine", "headline", "kernels", "rivals"]
+    assert made["kernels"].rows == (("cora", "3", "7.5", "2.50×"),)
     assert made["headline"].rows == (("cora", "75.1", "3", "25.0×", "1.88", "40.0×"),)
-    assert made["rivals"].header == ("pair @ K", "cora", "chameleon", "mean")
+    assert made["rivals"].columns == ("pair @ K", "cora", "chameleon", "mean")
     assert made["rivals"].rows == (("a/b@5", "1.00", "1.21", "1.10"),)
     assert ("caches", "L1 32K, L2 1024K") in made["machine"].rows
     assert ("note", "something is missing") in made["machine"].rows
@@ -41,7 +43,7 @@ def test_a_page_is_filled_between_its_markers_and_only_there():
 
 def test_all_tables_stand_under_their_titles():
     new = update_page("<!-- bench full all -->\n<!-- end -->", {"full": RESULT})
-    assert new.index("**The machine**") < new.index("**One epoch of NewtonNet beside plain PyTorch Geometric**")
+    assert new.index("### The machine") < new.index("### One epoch of NewtonNet and of plain PyTorch Geometric")
 
 
 @pytest.mark.parametrize("profile", ["quick", "full"])

@@ -4,9 +4,10 @@ import torch
 
 from newtonnet.datasets import csbm, make_splits
 from newtonnet.nn import Options, build
-from newtonnet.search.settings import find_setting
+from newtonnet.search import find_setting
 from newtonnet.training import band_masks, override, shape_penalty
-from newtonnet_paper.bench.reference import (
+from newtonnet_paper.bench.timing import (
+    Timing,
     common_setting,
     find_reference,
     load_reference,
@@ -87,10 +88,10 @@ def test_the_reference_gets_the_same_split_and_settings(module, graph):
 
 def test_ratios_are_for_one_model_and_epoch(module, graph, monkeypatch):
     monkeypatch.setattr(
-        "newtonnet_paper.bench.reference.epoch_clock", lambda task, seconds: lambda: 0.5 * task.members**0.5
+        "newtonnet_paper.bench.timing.epoch_clock", lambda task, seconds: lambda: 0.5 * len(task.splits) ** 0.5
     )
-    monkeypatch.setattr("newtonnet_paper.bench.reference._reference_clock", lambda trainer, seconds: lambda: 2.0)
-    row = time_populations(graph, (1, 64), module, setting=common_setting(), rounds=2, seconds=0.0, note=pytest.fail)
+    monkeypatch.setattr("newtonnet_paper.bench.timing._reference_clock", lambda trainer, seconds: lambda: 2.0)
+    row = time_populations(graph, (1, 64), module, Timing(2, 0.0), note=pytest.fail)
     assert row["ours_ms"] == {"1": 500.0, "64": 62.5}
     assert row["throughput"] == {"1": 2.0, "64": 16.0}
     assert row["reference_ms"] == 2000.0
@@ -98,12 +99,12 @@ def test_ratios_are_for_one_model_and_epoch(module, graph, monkeypatch):
 
 
 def test_dense_features_that_do_not_fit_leave_the_reference_out(module, graph, monkeypatch):
-    monkeypatch.setattr("newtonnet_paper.bench.reference.epoch_clock", lambda task, seconds: lambda: 1.0)
-    monkeypatch.setattr("newtonnet_paper.bench.reference.free_memory", lambda: 1000)
-    remarks = []
-    row = time_populations(graph, (1,), module, setting=common_setting(), rounds=1, seconds=0.0, note=remarks.append)
+    monkeypatch.setattr("newtonnet_paper.bench.timing.epoch_clock", lambda task, seconds: lambda: 1.0)
+    monkeypatch.setattr("newtonnet_paper.bench.timing.free_memory", lambda: 1000)
+    notes = []
+    row = time_populations(graph, (1,), module, Timing(1, 0.0), note=notes.append)
     assert "ratio" not in row
-    assert "too much memory" in remarks[0]
+    assert "too much memory" in notes[0]
 
 
 def test_a_file_without_a_trainer_is_refused(tmp_path):

@@ -1,13 +1,15 @@
-"""Curves as drawings for papers: matplotlib figures, written as PNG and SVG without a display."""
+"""Figures for papers: curves drawn with matplotlib and written as PNG and SVG without a display."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from newtonnet.files import whole_file
 from newtonnet.graphs import BANDS
-from newtonnet_paper.exhibit import Curves, Figure, Series
 
-if TYPE_CHECKING:  # importing matplotlib takes half a second, which only drawing should cost
+from .exhibit import BANDS as NAMES
+from .exhibit import Curves, Figure, Series
+
+if TYPE_CHECKING:  # importing matplotlib takes half a second
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
@@ -21,53 +23,24 @@ COLOURS = {
 }
 SHADES = ("#eff6ff", "#fffbeb", "#ecfdf5")
 PER_ROW = 3
-LOOK: dict[Any, Any] = {
-    "font.family": "sans-serif",
-    "font.size": 9.5,
-    "axes.titlesize": 10.5,
-    "axes.titleweight": "bold",
-    "axes.edgecolor": "#475569",
-    "axes.labelcolor": "#334155",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e2e8f0",
-    "grid.linewidth": 0.7,
-    "xtick.color": "#475569",
-    "ytick.color": "#475569",
-    "legend.frameon": False,
-    "legend.fontsize": 8.5,
-    "svg.hashsalt": "newtonnet",
-    "svg.fonttype": "path",
-}
+LOOK = Path(__file__).with_suffix(".mplstyle")
 
 
 def save_figure(figure: Figure, stem: Path) -> list[Path]:
-    """Draw a figure and write ``stem.png`` and ``stem.svg``, each whole; equal figures give equal files.
-
-    Returns:
-        The two paths.
-    """
+    """Write ``stem.png`` and ``stem.svg`` atomically and return both paths; equal figures give equal files."""
     import matplotlib
 
     paths = [stem.with_name(stem.name + ending) for ending in (".png", ".svg")]
-    with matplotlib.rc_context(LOOK):
+    with matplotlib.rc_context(fname=LOOK):
         drawing = draw(figure)
         for path, stamp in zip(paths, ("Creation Time", "Date"), strict=True):
             with whole_file(path) as temporary:
-                drawing.savefig(
-                    temporary,
-                    format=path.suffix[1:],
-                    dpi=160,
-                    metadata={stamp: None},
-                    bbox_inches="tight",
-                    pad_inches=0.08,
-                )
+                drawing.savefig(temporary, format=path.suffix[1:], metadata={stamp: None})
     return paths
 
 
 def draw(figure: Figure) -> "Drawing":
-    """All panels of a figure, at most three to a row; panels of one quantity share its axis if they shall."""
+    """All panels of a figure, at most three in a row; panels of one quantity share its axis unless ``own_scales``."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Drawing
 
@@ -93,27 +66,11 @@ def _draw_panel(axes: "Axes", panel: Curves) -> None:
         _draw_series(axes, series, order)
     for x, text in panel.upright:
         axes.axvline(x, color=COLOURS["quiet"], linestyle=":", linewidth=1.2, zorder=1)
-        axes.annotate(
-            text,
-            (x, 1),
-            xycoords=("data", "axes fraction"),
-            xytext=(3, -2),
-            textcoords="offset points",
-            va="top",
-            color="#64748b",
-            fontsize=8.5,
-        )
+        _label(axes, text, x, 1, xytext=(3, -2), textcoords="offset points", va="top", color="#64748b")
     for arrow in panel.arrows:
         if arrow.text:
-            axes.annotate(
-                arrow.text,
-                (arrow.x, 0.03),
-                xycoords=("data", "axes fraction"),
-                ha="center",
-                fontsize=8.5,
-                fontweight="bold",
-                color=COLOURS["high"] if arrow.text == "encouraged" else "#b91c1c",
-            )
+            colour = COLOURS["high"] if arrow.text == "encouraged" else "#b91c1c"
+            _label(axes, arrow.text, arrow.x, 0.03, ha="center", fontweight="bold", color=colour)
         else:
             style = {"arrowstyle": "-|>", "color": COLOURS["second"], "linewidth": 1.3, "shrinkA": 0, "shrinkB": 0}
             axes.annotate("", (arrow.x, arrow.end), (arrow.x, arrow.start), arrowprops=style, zorder=3)
@@ -133,6 +90,11 @@ def _draw_panel(axes: "Axes", panel: Curves) -> None:
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, columnspacing=1.4, handlelength=1.8)
 
 
+def _label(axes: "Axes", text: str, x: float, height: float, **look: Any) -> None:
+    """A word at an abscissa of the data and a height as a share of the panel."""
+    axes.annotate(text, (x, height), xycoords=("data", "axes fraction"), **{"fontsize": 8.5, **look})
+
+
 def _draw_series(axes: "Axes", series: Series, order: int) -> None:
     colour = COLOURS[series.role]
     label = series.name or "_nolegend_"
@@ -146,7 +108,7 @@ def _draw_series(axes: "Axes", series: Series, order: int) -> None:
     elif series.kind == "dashed":
         axes.plot(series.x, series.y, color=colour, linestyle=(0, (4, 2.5)), linewidth=1.3, label=label, zorder=front)
     else:
-        # Few points were measured one by one; a step, which has an abscissa twice, was not.
+        # Markers for few measured points; a step function, which repeats an abscissa, has none.
         marker = "o" if len(set(series.x)) == len(series.x) <= 40 else ""
         axes.plot(
             series.x, series.y, color=colour, linewidth=2, marker=marker, markersize=3.2, label=label, zorder=front
@@ -156,15 +118,7 @@ def _draw_series(axes: "Axes", series: Series, order: int) -> None:
 def _shade(axes: "Axes") -> None:
     """The three thirds of the spectrum behind the curves, each with its name above."""
     edges = (0.0, *BANDS, 2.0)
-    for name, shade, left, right in zip(("low", "middle", "high"), SHADES, edges, edges[1:], strict=False):
+    for name, shade, left, right in zip(NAMES, SHADES, edges, edges[1:], strict=False):
         axes.axvspan(left, right, color=shade, zorder=0, linewidth=0)
-        axes.annotate(
-            name,
-            ((left + right) / 2, 1.015),
-            xycoords=("data", "axes fraction"),
-            ha="center",
-            va="bottom",
-            color=COLOURS[name],
-            fontsize=9,
-        )
+        _label(axes, name, (left + right) / 2, 1.015, ha="center", va="bottom", color=COLOURS[name], fontsize=9)
     axes.set_xlim(-0.03, 2.03)

@@ -1,9 +1,6 @@
-"""The regime's stages one by one on a generated graph, each in a process of its own, with its time and peak memory."""
+"""The stages of out-of-core training on a generated graph, each in its own process, with its time and peak memory."""
 
-import contextlib
 import multiprocessing
-import resource
-import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -19,12 +16,15 @@ from newtonnet.nn import Options
 from newtonnet.out_of_core import Batching, open_graph, propagate_to_disk, train_out_of_core
 from newtonnet.training import Config, Setting
 
+from .bench import forget_peak, resident
 from .scale_graph import generate
+
+STAGES = ("generate", "precompute", "train")
 
 
 @dataclass(frozen=True)
-class Size:
-    """What is generated and trained."""
+class ScaleSize:
+    """Size of the generated graph and of its training."""
 
     nodes: int
     edges: int
@@ -39,14 +39,14 @@ class Size:
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage's figures.
+    """The measurements of one stage.
 
     Attributes:
-        name: ``generate``, ``precompute`` or ``train``.
-        seconds: wall time; None where it was done before.
-        megabytes: most resident memory (10^6 bytes), the interpreter with everything imported included.
-        base: resident memory before the stage began.
-        facts: what came out.
+        name: one of :data:`STAGES`.
+        seconds: wall time; None where the stage was done before.
+        megabytes: peak resident memory (10^6 bytes), including the interpreter with everything imported.
+        base: resident memory before the stage.
+        facts: the results of the stage.
     """
 
     name: str
@@ -56,8 +56,8 @@ class Stage:
     facts: dict[str, Any]
 
 
-def run_stage(name: str, size: Size, folder: Path) -> Stage:
-    """One of the stages, in a fresh process."""
+def run_stage(name: str, size: ScaleSize, folder: Path) -> Stage:
+    """Run one of the stages in a fresh process."""
     work = {"generate": _generate, "precompute": _precompute, "train": _train}[name]
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as pool:
@@ -65,15 +65,14 @@ def run_stage(name: str, size: Size, folder: Path) -> Stage:
 
 
 def _measure(name: str, work: Callable[[], dict[str, Any] | None]) -> Stage:
-    with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")  # the peak of the imports themselves is forgotten
-    base, begun = _resident("VmRSS"), time.monotonic()
+    forget_peak()
+    base, begun = resident("VmRSS"), time.monotonic()
     facts = work()
     seconds = time.monotonic() - begun
-    return Stage(name, None if facts is None else seconds, _resident("VmHWM") / 1e6, base / 1e6, facts or {})
+    return Stage(name, None if facts is None else seconds, resident("VmHWM") / 1e6, base / 1e6, facts or {})
 
 
-def _generate(size: Size, folder: Path) -> dict[str, Any] | None:
+def _generate(size: ScaleSize, folder: Path) -> dict[str, Any] | None:
     if (folder / "graph").exists():
         return None
     folder.mkdir(parents=True, exist_ok=True)
@@ -81,7 +80,7 @@ def _generate(size: Size, folder: Path) -> dict[str, Any] | None:
     return {"nodes": graph.nodes, "edges": graph.adjacency.edges, "checksum": graph.checksum}
 
 
-def _precompute(size: Size, folder: Path) -> dict[str, Any] | None:
+def _precompute(size: ScaleSize, folder: Path) -> dict[str, Any] | None:
     graph = open_graph(folder / "graph")
     store = propagate_to_disk(
         graph, folder / "blocks", degree=size.degree, max_memory=size.max_memory, threads=size.threads
@@ -89,7 +88,7 @@ def _precompute(size: Size, folder: Path) -> dict[str, Any] | None:
     return {"columns": store.width, "checksum": store.checksum}
 
 
-def _train(size: Size, folder: Path) -> dict[str, Any] | None:
+def _train(size: ScaleSize, folder: Path) -> dict[str, Any] | None:
     graph = open_graph(folder / "graph")
     order = np.random.default_rng([size.seed, 4]).permutation(graph.nodes)
     train, validation = 6 * graph.nodes // 10, 2 * graph.nodes // 10
@@ -114,12 +113,3 @@ def _train(size: Size, folder: Path) -> dict[str, Any] | None:
         "homophily": outcome.homophily,
         "values": list(outcome.values),
     }
-
-
-def _resident(row: str) -> int:
-    """Bytes of resident memory, now (VmRSS) or at most (VmHWM); the most so far where the system tells no more."""
-    try:
-        rows = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-        return int(rows[row].split()[0]) * 1024
-    except (OSError, KeyError):
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

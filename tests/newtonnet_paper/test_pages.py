@@ -4,9 +4,9 @@ import pytest
 from rich.console import Console
 
 from newtonnet_paper.claim import Claim
+from newtonnet_paper.drawings import draw, save_figure
 from newtonnet_paper.exhibit import Arrow, Curves, Figure, Finding, Report, Series, Table
-from newtonnet_paper.pages.drawings import draw, save_figure
-from newtonnet_paper.pages.exhibits import print_report, report_markdown, table_markdown
+from newtonnet_paper.pages import print_report, report_markdown, table_markdown
 
 CLAIM = Claim("squares", "Squares [grow].", "Section 9", units=lambda request: [], summarise=lambda lines: REPORT)
 TABLE = Table("Numbers", ("name", "value"), (("a|b", 1.5), ("c", None)), ("A note.",))
@@ -32,7 +32,7 @@ def test_markdown_escapes_bars_and_marks_missing_cells():
 
 
 def test_the_page_holds_statement_findings_text_tables_and_figures():
-    page = report_markdown(CLAIM, REPORT, command="newtonnet reproduce squares --out docs")
+    page = report_markdown(CLAIM, REPORT, command="newtonnet-paper reproduce squares --out docs")
     for part in (
         "# Squares",
         "| they grow | yes | yes | holds |",
@@ -41,7 +41,7 @@ def test_the_page_holds_statement_findings_text_tables_and_figures():
         "figures/squares-shape.svg",
     ):
         assert part in page
-    assert "`newtonnet reproduce squares --out docs`" in page
+    assert "`newtonnet-paper reproduce squares --out docs`" in page
 
 
 def test_the_terminal_shows_brackets_as_they_are():
@@ -71,7 +71,7 @@ def test_equal_figures_give_equal_files(tmp_path):
 
 
 def test_exhibits_of_uneven_lengths_are_refused():
-    with pytest.raises(ValueError, match="2 columns, but a row of 1 cells"):
+    with pytest.raises(ValueError, match="2 columns, but a row of 1 values"):
         Table("t", ("a", "b"), (("x",),))
     with pytest.raises(ValueError, match="2 abscissas, 1 values"):
         Series("s", (0.0, 1.0), (0.0,))

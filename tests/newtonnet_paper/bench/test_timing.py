@@ -2,10 +2,19 @@ import numpy as np
 import pytest
 
 from newtonnet.nn import ZOO
-from newtonnet.training import Config
-from newtonnet_paper.bench.clock import epoch_clock, exponent, line, make_task, ratio, take_turns, train
-from newtonnet_paper.bench.epochs import RIVALS, equal_options, mean_ratios
-from newtonnet_paper.bench.growth import fit_growth
+from newtonnet_paper.bench.timing import (
+    RIVALS,
+    epoch_clock,
+    equal_setting,
+    exponent,
+    fit_growth,
+    line,
+    make_task,
+    mean_ratios,
+    ratio,
+    take_turns,
+    train,
+)
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0, 1.1, 2.0])
@@ -49,15 +58,15 @@ def test_means_of_ratios_are_geometric():
     assert mean_ratios([]) == {}
 
 
-def test_the_slope_leaves_the_set_up_out(two_cliques, monkeypatch):
-    task = make_task(two_cliques, "mlp", equal_options("mlp"), Config())
+def test_the_time_of_an_epoch_excludes_the_set_up(two_cliques, monkeypatch):
+    task = make_task(two_cliques, "mlp")
     asked = []
 
     def pretended(task, epochs):
         asked.append(epochs)
         return 5.0 + 0.25 * epochs
 
-    monkeypatch.setattr("newtonnet_paper.bench.clock.train", pretended)
+    monkeypatch.setattr("newtonnet_paper.bench.timing.train", pretended)
     clock = epoch_clock(task, seconds=10.0, step=10)
     asked.clear()
     assert clock() == pytest.approx(0.25)
@@ -66,15 +75,15 @@ def test_the_slope_leaves_the_set_up_out(two_cliques, monkeypatch):
 
 
 def test_a_population_shares_ten_splits(random_graph):
-    task = make_task(random_graph, "newtonnet", equal_options("newtonnet"), Config(), members=12)
-    assert task.members == 12
+    task = make_task(random_graph, "newtonnet", members=12)
+    assert len(task.splits) == 12
     assert task.splits[10] is task.splits[0]
     assert train(task, 2) > 0
 
 
 @pytest.mark.parametrize("method", ZOO)
 def test_methods_are_compared_with_equal_width_and_dropout(method):
-    options = equal_options(method, degree=7)
+    options = equal_setting(method, degree=7).options
     assert type(options) is type(ZOO[method].options)
     assert getattr(options, "hidden", 64) == 64
     assert options.dropout == 0.5

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-import newtonnet_paper.bench.sized_graphs as sized_graphs
-from newtonnet_paper.bench import SIZES, Size, sized_graph
-from newtonnet_paper.bench.sized_graphs import real_or_sized, sized_pairs
+import newtonnet_paper.bench.sizes as sized_graphs
+from newtonnet_paper.bench import SIZES, GraphSize, sized_graph
+from newtonnet_paper.bench.sizes import real_or_sized, sized_pairs
 
 
 @pytest.mark.parametrize("name", ["cora", "chameleon", "squirrel"])
@@ -27,7 +27,7 @@ def test_largest_and_median_degree_are_about_the_real_graphs(name, largest, midd
 
 
 def test_the_tail_is_a_power_law_of_the_rank(rng):
-    size = Size("tail", nodes=100_000, edges=500_000, largest=3000, skew=0.6)
+    size = GraphSize("tail", nodes=100_000, edges=500_000, largest=3000, skew=0.6)
     degrees = np.sort(np.bincount(sized_pairs(size, rng).ravel(), minlength=size.nodes))[::-1]
     ranks = np.geomspace(100, 10_000, 20).astype(int)
     slope = np.polyfit(np.log(ranks), np.log(degrees[ranks] - 1), 1)[0]
@@ -35,16 +35,16 @@ def test_the_tail_is_a_power_law_of_the_rank(rng):
 
 
 def test_a_seed_gives_one_graph_and_another_seed_another():
-    size = Size("small", nodes=100, edges=300, largest=30, skew=0.5, features=12, per_row=3)
+    size = GraphSize("small", nodes=100, edges=300, largest=30, skew=0.5, features=12, per_row=3)
     first, again, other = sized_graph(size, seed=1), sized_graph(size, seed=1), sized_graph(size, seed=2)
     assert first.checksum == again.checksum != other.checksum
 
 
 def test_sparse_features_have_their_ones_and_dense_ones_are_dense():
-    sparse = sized_graph(Size("sparse", nodes=200, edges=400, largest=30, skew=0.5, features=100, per_row=5))
+    sparse = sized_graph(GraphSize("sparse", nodes=200, edges=400, largest=30, skew=0.5, features=100, per_row=5))
     assert (np.diff(sparse.features.indptr) == 5).all()
     assert set(sparse.features.data.tolist()) == {1.0}
-    dense = sized_graph(Size("dense", nodes=200, edges=400, largest=30, skew=0.5, features=3, classes=4))
+    dense = sized_graph(GraphSize("dense", nodes=200, edges=400, largest=30, skew=0.5, features=3, classes=4))
     assert isinstance(dense.features, np.ndarray)
     assert np.bincount(dense.labels).tolist() == [50] * 4
 
@@ -61,7 +61,7 @@ def test_sparse_features_have_their_ones_and_dense_ones_are_dense():
 )
 def test_an_impossible_size_is_refused(change, message):
     with pytest.raises(ValueError, match=message):
-        Size(**{"name": "bad", "nodes": 10, "edges": 12, "largest": 6, "skew": 0.5} | change)
+        GraphSize(**{"name": "bad", "nodes": 10, "edges": 12, "largest": 6, "skew": 0.5} | change)
 
 
 def test_a_graph_that_is_not_at_hand_has_a_stand_in_of_its_size(tmp_path, monkeypatch):
