@@ -5,11 +5,7 @@ from collections.abc import Iterable, Sequence
 
 
 def meant(wanted: str, names: Iterable[str]) -> str:
-    """A question with the closest name, ignoring case; empty if no name is close.
-
-    Args:
-        wanted: the name that was given.
-        names: the names that exist.
+    """The name that is nearest, in whatever case, as a question; nothing where none is near.
 
     >>> meant("Colour", ["id", "colour"]), meant("age", ["id", "colour"])
     ("did you mean 'colour'? ", '')

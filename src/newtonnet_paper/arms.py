@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from newtonnet.datasets import CATALOGUE
-from newtonnet.search.published import SCORES
 from newtonnet.search import Space
+from newtonnet.search.published import SCORES
 from newtonnet.training.statistics import SIGNIFICANT, Estimate, holm
 
 from .cells import Cell

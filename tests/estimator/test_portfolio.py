@@ -7,14 +7,14 @@ import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 
 from newtonnet.datasets import csbm
-from newtonnet.estimator.members import TrainingOptions, group_by_shape, make_folds, train_in_memory
+from newtonnet.estimator.members import TrainingOptions, group_by_shape, make_folds, train_members
 from newtonnet.estimator.portfolio import FLAT, average, candidates, deadline_in, tune
 from newtonnet.estimator.scoring import best_temperature, likelihood, score, sharpened
 from newtonnet.nn import ZOO
 
 FIXED = {"max_epochs": 15, "patience": None, "metric": "accuracy"}
 OPTIONS = TrainingOptions(seed=0, threads=1, max_memory=None, device="cpu")
-TRAIN = partial(train_in_memory, options=OPTIONS)
+TRAIN = partial(train_members, options=OPTIONS)
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +120,7 @@ def test_where_time_runs_out_the_first_settings_are_kept(graph, threads):
         graph,
         tried,
         make_folds(graph, 3),
-        partial(train_in_memory, options=replace(OPTIONS, threads=threads)),
+        partial(train_members, options=replace(OPTIONS, threads=threads)),
         deadline=deadline_in(0.5),
     )
     assert time.monotonic() - began < 10, "the time was exceeded by far"
@@ -134,7 +134,7 @@ def test_what_is_asked_to_stop_at_once_has_learned_something(graph):
         graph,
         tried,
         make_folds(graph, 3),
-        partial(train_in_memory, options=replace(OPTIONS, threads=2)),
+        partial(train_members, options=replace(OPTIONS, threads=2)),
         deadline=deadline_in(None, lambda: True),
     )
     assert tuned.chosen[0].members[0].record.outcome.epochs >= 1

@@ -17,7 +17,15 @@ from newtonnet.training import override
 
 from .inputs import IN_MEMORY, OUT_OF_CORE, check_feature_names, check_parameters, feature_names, read_labels
 from .learned import curves, learned_filter
-from .members import Candidate, Trainer, TrainingOptions, fold_count, make_folds, train_in_memory, train_out_of_core
+from .members import (
+    Candidate,
+    Trainer,
+    TrainingOptions,
+    fold_count,
+    make_folds,
+    train_members,
+    train_members_out_of_core,
+)
 from .portfolio import ProgressCallback, candidates, deadline_in, default_setting, tune
 from .saving import load, save
 from .scoring import score
@@ -140,9 +148,9 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         folds = make_folds(whole, count, seed=seed, every_class=self.metric == "roc_auc")
         threads = None if self.threads is None else int(self.threads)
         options = TrainingOptions(seed, threads, self.max_memory, str(self.device))
-        train: Trainer = partial(train_in_memory, options=options)
+        train: Trainer = partial(train_members, options=options)
         if self.regime == OUT_OF_CORE:
-            train = partial(train_out_of_core, options=options, store=self.store)
+            train = partial(train_members_out_of_core, options=options, store=self.store)
         with torch.inference_mode(False), torch.enable_grad():
             tuned = tune(whole, listed, folds, train, deadline=deadline, progress=progress)
 

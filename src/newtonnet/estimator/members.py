@@ -84,7 +84,7 @@ class Member:
 
 
 class Trainer(Protocol):
-    """Trains candidates on folds: :func:`train_in_memory` or :func:`train_out_of_core` with their options filled in."""
+    """Trains candidates on folds: :func:`train_members` or :func:`train_members_out_of_core`, with options bound."""
 
     def __call__(
         self,
@@ -171,7 +171,7 @@ def group_by_shape(candidates: Sequence[Candidate]) -> list[list[int]]:
     return list(groups.values())
 
 
-def train_in_memory(
+def train_members(
     graph: Graph,
     candidates: Sequence[Candidate],
     folds: Sequence[Split],
@@ -215,7 +215,7 @@ def train_in_memory(
     return [members[i : i + len(folds)] for i in range(0, len(members), len(folds))]
 
 
-def train_out_of_core(
+def train_members_out_of_core(
     graph: Graph,
     candidates: Sequence[Candidate],
     folds: Sequence[Split],

@@ -87,7 +87,7 @@ def load(kind: type[Any], path: str | PathLike[str]) -> Any:
             header = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except SafetensorError as reason:
-        raise ValueError(f"{path} is not a complete model file: another format, or truncated ({reason})") from reason
+        raise ValueError(f"{path} is not a complete model file: another format, or cut short ({reason})") from reason
     if HEADER not in header:
         raise ValueError(f"{path} is a safetensors file, but not a newtonnet model")
     described = _described(path, header, tensors)
@@ -129,7 +129,7 @@ def _described(path: Path, header: Mapping[str, str], tensors: Mapping[str, Tens
         raise ValueError(f"the header of {path} cannot be read; save the model again") from reason
     if version > FORMAT:
         raise ValueError(
-            f"{path} has format {version}, but this version of newtonnet reads up to {FORMAT}; install a newer one"
+            f"{path} has format {version}, but this version reads up to {FORMAT}; install a newer newtonnet"
         )
     if header.get("checksum") != _checksum(header[HEADER], tensors):
         raise ValueError(f"{path} was changed after it was saved: its checksum differs; save the model again")
