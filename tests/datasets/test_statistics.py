@@ -103,9 +103,9 @@ def test_nothing_is_explained_that_does_not_differ(rows):
 
 
 def test_homophily_is_compared_as_it_is_printed():
-    published = Published(3, 2, 1, 2, 0.24, "someone")
+    published = Published(3, 2, 1, 2, "someone", 0.24)
     assert compare(DatasetSummary("x", True, 3, 2, 1, 2, 0.2449, "accuracy"), published) == ()
     assert compare(DatasetSummary("x", True, 3, 2, 1, 2, 0.2301, "accuracy"), published) == ("homophily",)
-    assert compare(DatasetSummary("x", True, 4, 2, 1, 2, 0.9, "accuracy"), Published(3, 2, 1, 2, None, "x")) == (
+    assert compare(DatasetSummary("x", True, 4, 2, 1, 2, 0.9, "accuracy"), Published(3, 2, 1, 2, "x")) == (
         "nodes",
     )

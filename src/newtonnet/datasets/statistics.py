@@ -135,7 +135,7 @@ def measure(entry: DatasetEntry, graph: Graph) -> DatasetSummary:
 def compare(summary: DatasetSummary, published: Published) -> tuple[str, ...]:
     """The statistics that differ; homophily is compared to two digits, as it is printed.
 
-    >>> compare(DatasetSummary("x", True, 3, 2, 1, 2, 0.504, "accuracy"), Published(3, 4, 1, 2, 0.5, "a paper"))
+    >>> compare(DatasetSummary("x", True, 3, 2, 1, 2, 0.504, "accuracy"), Published(3, 4, 1, 2, "a paper", 0.5))
     ('edges',)
     """
     return tuple(
