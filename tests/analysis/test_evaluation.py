@@ -67,7 +67,7 @@ def test_a_rival_gets_the_time_that_the_model_had_and_all_end_in_time(evaluated,
     assert took <= 120
     assert list(outcome.others) == ["mlp", "gcn"]
     assert len(outcome.ours.scores) == 4
-    assert outcome.remarks == []
+    assert outcome.warnings == []
 
 
 def test_fits_that_exceed_their_time_get_less_later(evaluated):
@@ -83,7 +83,7 @@ def test_models_are_compared_on_the_folds_there_was_time_for(evaluated):
     assert [model for model, _ in fits] == ["newtonnet", "mlp", "gcn"] * 2
     assert len(outcome.ours.scores) == 2
     assert [len(other.scores) for other in outcome.others.values()] == [2, 2]
-    assert outcome.remarks == ["The scores are from 2 of 4 folds: the time limit was reached."]
+    assert outcome.warnings == ["The scores are from 2 of 4 folds: the time limit was reached."]
 
 
 def test_rather_than_train_for_next_to_nothing_there_are_fewer_folds(evaluated):
@@ -103,7 +103,7 @@ def test_a_fold_that_not_all_have_counts_for_none(evaluated):
     outcome, fits, _ = evaluated(stop_at=5)
     assert [model for model, _ in fits] == ["newtonnet", "mlp", "gcn", "newtonnet", "mlp"]
     assert [len(one.scores) for one in (outcome.ours, *outcome.others.values())] == [1, 1, 1]
-    assert outcome.remarks == ["The scores are from 1 of 4 folds: the run was stopped."]
+    assert outcome.warnings == ["The scores are from 1 of 4 folds: the run was stopped."]
 
 
 def test_a_rival_for_whom_no_time_is_left_is_left_out(evaluated):
@@ -112,7 +112,7 @@ def test_a_rival_for_whom_no_time_is_left_is_left_out(evaluated):
     assert [model for model, _ in fits] == ["newtonnet", "mlp"]
     assert len(outcome.ours.scores) == 1
     assert list(outcome.others) == ["mlp"]
-    assert outcome.remarks[1:] == ["Comparison with gcn skipped: the time limit was reached."]
+    assert outcome.warnings[1:] == ["Comparison with gcn skipped: the time limit was reached."]
 
 
 def test_time_that_is_not_used_is_passed_on(evaluated):
@@ -124,25 +124,25 @@ def test_a_fold_that_ctrl_c_cut_short_does_not_count(evaluated):
     outcome, fits, _ = evaluated(stop_at=3, rivals=())
     assert len(fits) == 3
     assert len(outcome.ours.scores) == 2
-    assert "2 of 4 folds: the run was stopped" in outcome.remarks[0]
+    assert "2 of 4 folds: the run was stopped" in outcome.warnings[0]
 
 
 def test_a_rival_that_was_cut_short_on_the_first_fold_is_left_out(evaluated):
     outcome, _, _ = evaluated(stop_at=3)
     assert list(outcome.others) == ["mlp"]
-    assert outcome.remarks[-1] == "Comparison with gcn skipped: the run was stopped."
+    assert outcome.warnings[-1] == "Comparison with gcn skipped: the run was stopped."
 
 
 def test_no_fold_at_all_is_said_with_its_reason(evaluated):
-    assert evaluated(stop_at=0)[0].remarks == ["Cross-validation skipped: the run was stopped."]
-    assert evaluated(deadline=-1.0)[0].remarks == ["Cross-validation skipped: the time limit was reached."]
+    assert evaluated(stop_at=0)[0].warnings == ["Cross-validation skipped: the run was stopped."]
+    assert evaluated(deadline=-1.0)[0].warnings == ["Cross-validation skipped: the time limit was reached."]
     assert evaluated(stop_at=0)[0].ours is None
 
 
 def test_a_model_that_cannot_be_evaluated_loses_only_its_scores(evaluated):
     outcome, _, _ = evaluated(fails="newtonnet")
     assert (outcome.ours, outcome.others) == (None, {})
-    assert outcome.remarks == ["Cross-validation skipped: too few labelled nodes (both classes are needed)."]
+    assert outcome.warnings == ["Cross-validation skipped: too few labelled nodes (both classes are needed)."]
     outcome, _, _ = evaluated(fails="mlp")
     assert list(outcome.others) == ["gcn"]
     assert len(outcome.ours.scores) == 4

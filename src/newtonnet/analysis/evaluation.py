@@ -36,11 +36,11 @@ FEWEST = 2
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Cross-validations over the folds that all models finished, and remarks on what was skipped."""
+    """Cross-validations over the folds that all models finished, and warnings about what was skipped."""
 
     ours: CrossValidation | None
     others: Mapping[str, CrossValidation]
-    remarks: Sequence[str]
+    warnings: Sequence[str]
 
 
 def held_out_folds(graph: Graph, folds: int | None, seed: int) -> list[Pair]:
@@ -174,10 +174,10 @@ def _common_folds(
     if common == 0:
         return HeldOut(None, {}, [f"Cross-validation skipped: {why}."])
     joined = {name: _join(rows[:common]) for name, rows in compared.items()}
-    remarks = [f"The scores are from {common} of {folds} folds: {why}."] if common < folds else []
+    warnings = [f"The scores are from {common} of {folds} folds: {why}."] if common < folds else []
     missing = {name: refused.get(name, why) for name in done if name not in compared}
-    remarks += [f"Comparison with {name} skipped: {reason}." for name, reason in missing.items()]
-    return HeldOut(joined.pop(model), joined, remarks)
+    warnings += [f"Comparison with {name} skipped: {reason}." for name, reason in missing.items()]
+    return HeldOut(joined.pop(model), joined, warnings)
 
 
 def _join(folds: Sequence[CrossValidation]) -> CrossValidation:

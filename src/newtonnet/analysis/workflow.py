@@ -81,7 +81,7 @@ class Prediction:
 
     Attributes:
         summary: the counts and the score that ``newtonnet predict --json`` prints.
-        notes: remarks on how the tables were read.
+        notes: warnings about the tables.
         table: the predictions as an Arrow table.
     """
 
@@ -119,7 +119,7 @@ class Analysis:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Scores, homophily and remarks: what ``newtonnet fit --json`` prints."""
+        """Scores, homophily and warnings: what ``newtonnet fit --json`` prints."""
         return {**self.run.outcome, "folder": None if self.folder is None else str(self.folder)}
 
     @property
@@ -324,7 +324,7 @@ def analyse(
             left_out=reading.left_out,
             columns=reading.read_as,
             data_warnings=reading.notes,
-            warnings=[*_remarks(classifier, stopped=stopped), *held_out.remarks],
+            warnings=[*_run_warnings(classifier, stopped=stopped), *held_out.warnings],
             max_memory=classifier.max_memory or PROPAGATION_MEMORY if classifier.regime == OUT_OF_CORE else None,
         )
         page = render_findings(findings)
@@ -459,7 +459,7 @@ def _steps(
 
 
 def _announced(asked: Callable[[], bool], say: Callable[[str], None]) -> Callable[[], bool]:
-    """The same answer; the first time it is True, the user is told."""
+    """The same answer; the first time it is True, a message says so."""
     lines = ["stopping: finished steps are kept and written; press Ctrl-C again to stop at once"]
 
     def stop() -> bool:
@@ -474,7 +474,7 @@ def _announced(asked: Callable[[], bool], say: Callable[[str], None]) -> Callabl
 def _score(
     metric: str, graph: Graph, probabilities: NDArray[np.float64], seen: NDArray[np.bool_]
 ) -> tuple[int, float | None, str]:
-    """Number of scored nodes, their score and a remark; nodes of the fit are scored only if there are no others."""
+    """Number of scored nodes, their score and a comment; nodes of the fit are scored only if there are no others."""
     known = graph.labelled
     new = known[~seen]
     scored = new if len(new) else known
@@ -492,22 +492,22 @@ def _score(
     return len(scored), reached, remark
 
 
-def _remarks(classifier: NewtonNetClassifier, *, stopped: bool) -> list[str]:
+def _run_warnings(classifier: NewtonNetClassifier, *, stopped: bool) -> list[str]:
     """How the run went, and whether the model can be used on another graph."""
-    remarks = []
+    warnings = []
     if stopped:
-        remarks.append("The run was stopped before its end; the results so far are shown.")
+        warnings.append("The run was stopped before its end; the results so far are shown.")
     elif not classifier.complete_:
-        remarks.append(
+        warnings.append(
             "The time limit was reached during tuning: the best model so far was kept, and more time may give a better "
             "one."
         )
     if any(member.bound is not None for member in classifier.ensemble_.members):
-        remarks.append(
+        warnings.append(
             "The model is tied to the training graph, since it has weights for every node. Fit with --transferable to "
             "predict on other graphs."
         )
-    return remarks
+    return warnings
 
 
 def _outcome(findings: Findings, classifier: NewtonNetClassifier, *, stopped: bool) -> dict[str, Any]:

@@ -165,7 +165,7 @@ def _progress() -> Iterator[Callable[["AnalysisProgress"], None]]:
 
 
 def _print_summary(analysis: "Analysis") -> None:
-    """Print the scores, what the filter does, remarks and the files."""
+    """Print the scores, what the filter does, warnings and the files."""
     from newtonnet.analysis import MODEL as MODEL_FILE
     from newtonnet.analysis import PAGE, PREDICTIONS
     from newtonnet.report import draw_response, duration, plural
