@@ -34,6 +34,7 @@ ORDER = [
 """Rooms of the library bottom-up: each may import those before it."""
 LEVEL = {room: level for level, room in enumerate(ORDER)}
 LONG = 600
+Doors = dict[tuple[str, ...], set[str]]
 MODULES = sorted(path for package in (LIBRARY, LABORATORY) for path in (SOURCE / package).rglob("*.py"))
 
 
@@ -68,16 +69,25 @@ def uphill(code: str, package: tuple[str, ...], room: str) -> set[str]:
     return rooms
 
 
-def past_doors(code: str, package: tuple[str, ...], modules: set[tuple[str, ...]]) -> set[str]:
-    """Modules inside another room that are imported by their own name instead of through the room's door."""
+def past_doors(code: str, package: tuple[str, ...], modules: set[tuple[str, ...]], doors: Doors) -> set[str]:
+    """Modules inside another room that are imported by their own name, although the room's door does not offer them."""
     found = set()
     for name in imported(code, package):
         target = name
         while target not in modules and len(target) > 1:
             target = target[:-1]
-        if len(target) > 2 and target[:2] != package[:2]:
+        offered = target == name and name[-1] in doors.get(name[:-1], ())
+        if len(target) > 2 and target[:2] != package[:2] and not offered:
             found.add(".".join(target))
     return found
+
+
+def offers(path: Path) -> set[str]:
+    """The names in a door's ``__all__``."""
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.Assign) and any(getattr(target, "id", "") == "__all__" for target in node.targets):
+            return set(ast.literal_eval(node.value))
+    return set()
 
 
 def of(path: Path) -> str:
@@ -85,6 +95,7 @@ def of(path: Path) -> str:
 
 
 ALL = {name_of(path) for path in MODULES}
+DOORS = {name_of(path): offers(path) for path in MODULES if path.name == "__init__.py"}
 IN_LIBRARY = [path for path in MODULES if name_of(path)[0] == LIBRARY and len(name_of(path)) > 1]
 
 
@@ -100,7 +111,7 @@ def test_imports_go_downhill_and_never_to_the_laboratory(path):
 def test_packages_are_entered_through_their_doors(path):
     name = name_of(path)
     package = name if path.name == "__init__.py" else name[:-1]
-    assert not past_doors(path.read_text(), package, ALL)
+    assert not past_doors(path.read_text(), package, ALL, DOORS)
 
 
 @pytest.mark.parametrize(
@@ -133,8 +144,15 @@ def test_an_import_uphill_or_from_the_laboratory_is_noticed(code, package, room)
 )
 def test_an_import_past_a_door_is_noticed(code):
     modules = {("newtonnet",), ("newtonnet", "graphs"), ("newtonnet", "graphs", "propagate")}
-    assert past_doors(code, ("newtonnet", "nn"), modules)
-    assert not past_doors(code, ("newtonnet", "graphs"), modules)
+    assert past_doors(code, ("newtonnet", "nn"), modules, {})
+    assert not past_doors(code, ("newtonnet", "graphs"), modules, {})
+
+
+def test_a_module_that_a_door_offers_may_be_imported_from_it():
+    modules = {("newtonnet",), ("newtonnet", "graphs"), ("newtonnet", "graphs", "propagate")}
+    doors = {("newtonnet", "graphs"): {"propagate"}}
+    assert not past_doors("from newtonnet.graphs import propagate", ("newtonnet", "nn"), modules, doors)
+    assert past_doors("from newtonnet.graphs.propagate import x", ("newtonnet", "nn"), modules, doors)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=of)
