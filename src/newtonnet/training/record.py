@@ -5,7 +5,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -104,18 +104,6 @@ def _without_added(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in settings.items() if key not in ADDED or value != ADDED[key]}
 
 
-class Described(Protocol):
-    """A graph, in memory or on disk, as a record names it."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def checksum(self) -> str:
-        """Hash of its features, edges and labels."""
-
-
 def make_outcomes(run: Run, *, has_test: Sequence[bool], seconds: float) -> list[Outcome]:
     """Put the best states into the run's model and say what every member has reached.
 
@@ -177,7 +165,7 @@ def make_record(
     outcome: Outcome,
     *,
     id: str,
-    graph: Described,
+    graph: Any,
     model: str,
     options: Mapping[str, Any],
     config: Config,
@@ -189,7 +177,7 @@ def make_record(
     Args:
         outcome: what came out.
         id: hash of everything that decided it.
-        graph: the graph it was trained on.
+        graph: the graph it was trained on, in memory or on disk; its ``name`` and ``checksum`` are read.
         model: the model's name.
         options: the model's options.
         config: its training.
