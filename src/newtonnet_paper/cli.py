@@ -166,16 +166,16 @@ def _show_all(results: Path, out: Path | None, *, json: bool) -> None:
 
     shown = show_stored(all_claims(), results)
     if out is not None:
-        for one in shown:
-            if one.report is not None:
-                _write(one.claim, one.report, out, PROFILES[-1])
+        for claim, report in shown:
+            if report is not None:
+                _write(claim, report, out, PROFILES[-1])
         _save(out / "results.md", results_page(shown))
         marked = out.resolve().parent / "README.md"  # has markers for headline tables
         if marked.is_file():
             text = marked.read_text(encoding="utf-8")
             if (new := fill_results(text, shown)) != text:
                 _save(marked, new)
-    found = {one.claim.name: [] if one.report is None else one.report.findings for one in shown}
+    found = {claim.name: [] if report is None else report.findings for claim, report in shown}
     if json:
         print_json({name: [asdict(finding) for finding in findings] for name, findings in found.items()})
         return
