@@ -20,8 +20,6 @@ ENTRIES = 1 << 23
 """Default number of entries that are sorted at once; each takes about 40 bytes of memory."""
 PIECE = 1 << 20
 """Edges of a Parquet file that are read at once."""
-NAMES = ("rows.i64", "columns.i32", "weights.f32")
-"""Files of an adjacency."""
 LEAST, MOST = 1 << 16, 1 << 20
 """Bounds on the number of edges that are distributed to parts at once; between them it is ``entries / 2``."""
 
@@ -75,9 +73,7 @@ def open_adjacency(folder: str | Path) -> Adjacency:
         return Adjacency(*arrays, str(about["checksum"]))
 
 
-def write_adjacency(
-    folder: str | Path, edges: Graph | Iterable[EdgePiece], *, nodes: int | None = None, entries: int = ENTRIES
-) -> Adjacency:
+def write_adjacency(folder: str | Path, edges: Iterable[EdgePiece], *, nodes: int, entries: int = ENTRIES) -> Adjacency:
     """Build an adjacency in a new folder, as :func:`newtonnet.graphs.from_edges` would, but in little memory.
 
     Edges may come in any order and in one or both directions. The weight of a pair is the largest one given for it;
@@ -86,8 +82,8 @@ def write_adjacency(
 
     Args:
         folder: a new or empty folder; if the build fails, nothing is left of it.
-        edges: a graph, or pieces of edges.
-        nodes: number of nodes n; required for pieces.
+        edges: pieces of edges.
+        nodes: number of nodes n.
         entries: number of entries (two per edge) that are sorted at once. Memory is about 40 bytes for each of them
             and 20 for each node. All entries of one node are sorted at once even if they are more.
 
@@ -95,27 +91,19 @@ def write_adjacency(
         The adjacency, mapped from its files.
     """
     folder = Path(folder)
-    if isinstance(edges, Graph):
-        nodes = edges.nodes
-    if nodes is None or not 1 <= nodes < 2**31:
-        raise ValueError(f"pieces of edges need the number of nodes, from 1 to 2^31 - 1, got {nodes}")
+    if not 1 <= nodes < 2**31:
+        raise ValueError(f"the number of nodes must be from 1 to 2^31 - 1, got {nodes}")
     if entries < 1:
         raise ValueError(f"entries must be at least 1, got {entries}")
     with new_folder(folder) as building:
-        if isinstance(edges, Graph):
-            adjacency = adjacency_of(edges)
-            for name, array in zip(NAMES, (adjacency.rows, adjacency.columns, adjacency.weights), strict=True):
-                if array is not None:
-                    array.tofile(building / name)
-        else:
-            weighted = _sort_edges(building, edges, nodes=nodes, entries=entries)
-            count = (building / "columns.i32").stat().st_size // 4
-            adjacency = _hashed(*_map(building, nodes, count, weighted=weighted))
+        weighted = _sort_edges(building, edges, nodes=nodes, entries=entries)
+        count = (building / "columns.i32").stat().st_size // 4
+        adjacency = _hashed(*_map(building, nodes, count, weighted=weighted))
         about = {
             "format": FORMAT,
-            "nodes": adjacency.nodes,
-            "entries": len(adjacency.columns),
-            "weighted": adjacency.weights is not None,
+            "nodes": nodes,
+            "entries": count,
+            "weighted": weighted,
             "checksum": adjacency.checksum,
         }
         write_whole(building / "adjacency.json", json.dumps(about) + "\n")
@@ -156,6 +144,8 @@ def parquet_edges(
                 source_column or ("source" if "source" in names else names[0]),
                 target_column or ("target" if "target" in names else names[1]),
             ]
+            if wanted[0] == wanted[1]:
+                raise ValueError(f"both ends of the edges in {path} would be column {wanted[0]!r}; name the other one")
             for name in wanted:
                 if not pa.types.is_integer(kind := file.schema_arrow.field(name).type):
                     raise ValueError(f"column {name!r} of {path} must hold integer node numbers, got {kind}")

@@ -187,11 +187,8 @@ def _scales(adjacency: Adjacency, *, self_loops: bool) -> Tensor:
 
 
 def _products(adjacency: Adjacency, x: Tensor, *, self_loops: bool) -> Iterator[tuple[slice, Tensor]]:
-    """The rows of A x, or (A + I) x, some at a time: slices of rows and ``(r, c)``.
-
-    Because x is already scaled, an unweighted matrix needs no values: one array of ones serves all rows.
-    """
-    ones = torch.ones(0)
+    """The rows of A x, or (A + I) x, some at a time: slices of rows and ``(r, c)``."""
+    ones = torch.ones(0)  # x is scaled, so the values of an unweighted matrix are 1: one array serves all rows
     for rows in row_blocks(adjacency.rows, ENTRIES):
         pointers = read_rows(adjacency.rows, slice(rows.start, rows.stop + 1))
         inside = slice(int(pointers[0]), int(pointers[-1]))

@@ -21,16 +21,7 @@ LOCK = ".lock"
 
 @dataclass(frozen=True)
 class StoreIdentity:
-    """Everything that determines the numbers in a store.
-
-    Attributes:
-        nodes: n.
-        features: F.
-        degree: K; there are K+1 terms.
-        self_loops: whether the operator is that of the graph with self-loops.
-        adjacency: checksum of the adjacency.
-        features_checksum: checksum of the features.
-    """
+    """What determines the numbers in a store: n, F, K, whether the graph gets self-loops, and checksums of its data."""
 
     nodes: int
     features: int
@@ -53,11 +44,7 @@ class StoredPart:
 class FeatureStore:
     """A folder with the Chebyshev terms :math:`T_k(L - I) X` for k from 0 to K, each ``(n, F)`` in float32.
 
-    Attributes:
-        folder: where the files are.
-        identity: what determines the numbers.
-        width: number of columns that are computed at once.
-        parts: finished parts, in order.
+    They are computed ``width`` columns at a time; ``parts`` are the finished parts, in order.
     """
 
     folder: Path
@@ -133,19 +120,15 @@ def open_store(folder: str | Path, *, verify: bool = False) -> FeatureStore:
 def check_identity(store: FeatureStore, wanted: StoreIdentity) -> None:
     """Raise an error if the store was computed from something else."""
     words = {
-        "nodes": "nodes",
-        "features": "features",
-        "degree": "degree",
         "self_loops": "self-loops",
         "adjacency": "another graph, adjacency",
         "features_checksum": "other features,",
     }
-    for name, word in words.items():
-        stored, here = getattr(store.identity, name), getattr(wanted, name)
+    for name, here in asdict(wanted).items():
+        stored = getattr(store.identity, name)
         if stored != here:
-            raise ValueError(
-                f"{store.folder} belongs to another run ({word} {stored} there, {here} here); name another folder"
-            )
+            found = f"{words.get(name, name)} {stored} there, {here} here"
+            raise ValueError(f"{store.folder} belongs to another run ({found}); name another folder")
 
 
 def write_part(store: FeatureStore, columns: tuple[int, int], k: int, values: NDArray[np.float32]) -> FeatureStore:

@@ -136,14 +136,14 @@ def _time_reference(run: _Sections, module: ModuleType | None) -> dict[str, Any]
         rows[size.name] = timing.time_populations(
             run.graph(size), populations, module, run.timing(profile.rounds), note=run.note
         )
-    compared = {name: row["ratio"] for name, row in rows.items() if "ratio" in row}
+
+    def pick(members: int) -> dict[str, float]:
+        found = {name: row.get("ratio", {}).get(str(members)) for name, row in rows.items()}
+        return {name: ratio for name, ratio in found.items() if ratio is not None}
+
     return {
-        "epoch_ratio": {
-            name: ratio[str(timing.ALONE)] for name, ratio in compared.items() if str(timing.ALONE) in ratio
-        },
-        "population_ratio": {
-            name: r[str(timing.TOGETHER)] for name, r in compared.items() if str(timing.TOGETHER) in r
-        },
+        "epoch_ratio": pick(timing.ALONE),
+        "population_ratio": pick(timing.TOGETHER),
         "throughput": {name: row["throughput"] for name, row in rows.items()},
         "reference": rows,
     }

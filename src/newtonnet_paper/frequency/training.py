@@ -140,8 +140,7 @@ def train_filters(
     parts = [
         _train(graph, split, projectors, chunk, protocol, seed=seed) for chunk in torch.split(amplitudes, TOGETHER)
     ]
-    test, validation, last = (np.concatenate([part[i] for part in parts]) for i in range(3))
-    return Scores(test, validation, last)
+    return Scores(*(np.concatenate(scores) for scores in zip(*parts, strict=True)))
 
 
 def _train(
