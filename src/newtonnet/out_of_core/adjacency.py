@@ -224,12 +224,10 @@ def _check_piece(piece: EdgePiece, nodes: int, seen: int) -> tuple[NDArray[np.in
     weights = np.ones(ends.shape[1], np.float32) if weights is None else np.asarray(weights, dtype=np.float32)
     if weights.shape != (ends.shape[1],):
         raise ValueError(f"expected {ends.shape[1]} edge weights, one for each edge, got shape {weights.shape}")
-    outside = np.flatnonzero(((ends < 0) | (ends >= nodes)).any(axis=0))
-    if len(outside):
-        where, pair = seen + int(outside[0]), ends[:, outside[0]].tolist()
-        raise ValueError(f"edge {where} joins nodes {pair}, but the nodes are 0..{nodes - 1}")
-    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-    if len(bad):
+    if len(bad := np.flatnonzero(((ends < 0) | (ends >= nodes)).any(axis=0))):
+        pair = ends[:, bad[0]].tolist()
+        raise ValueError(f"edge {seen + int(bad[0])} joins nodes {pair}, but the nodes are 0..{nodes - 1}")
+    if len(bad := np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))):
         raise ValueError(f"edge {seen + int(bad[0])} has weight {weights[bad[0]]}; it must be finite and not negative")
     return ends, weights
 

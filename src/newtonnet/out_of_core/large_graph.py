@@ -179,8 +179,7 @@ def _write_features(path: Path, pieces: Iterable[NDArray[np.float32]], nodes: in
             if rows.ndim != 2 or rows.shape[1] == 0 or (width and rows.shape[1] != width):
                 expected = f"(m, {width})" if width else "(m, F)"
                 raise ValueError(f"pieces of features must have shape {expected}, got {rows.shape}")
-            bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
-            if len(bad):
+            if len(bad := np.flatnonzero(~np.isfinite(rows).all(axis=1))):
                 raise ValueError(f"features must be finite, but node {seen + int(bad[0])} has a NaN or infinite one")
             stream.write(rows.data)
             seen, width = seen + len(rows), rows.shape[1]
