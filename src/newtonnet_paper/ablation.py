@@ -11,7 +11,7 @@ from newtonnet.search import Space, model_space
 from newtonnet.training import Estimate, contrast, holm
 
 from .cells import FEW, HERO, QUICK, Cell, StoredSearch, chosen_datasets, read_stored, trials_of
-from .claim import Claim, Line, Request
+from .claim import Claim, Line, Request, define_claim
 from .exhibit import Finding, Report, Table, Value, Verdict, make_table, nothing_stored
 from .scores import equal_searches, gain, gammas_text, how_made, p_text, published_text, score, verdict_on_gains
 from .table1 import BEYOND_GRAPHS
@@ -103,7 +103,9 @@ def summarise(lines: Sequence[Line]) -> Report:
         for name, one in gains.items()
         if name in nested
     }
-    return Report((_helps(nested), _helps_more(nested)), tables=(table,), data=data)
+    statement, verdict = "Regularisation improves accuracy (nested selection)", verdict_on_gains(list(nested.values()))
+    helps = Finding(statement, _gains_text(nested), "on all five", verdict)
+    return Report((helps, _helps_more(nested)), tables=(table,), data=data)
 
 
 def _gains(lines: Sequence[Line], ours: str, theirs: str, selection: str = "nested") -> dict[str, Estimate]:
@@ -113,11 +115,6 @@ def _gains(lines: Sequence[Line], ours: str, theirs: str, selection: str = "nest
 
 def _gains_text(gains: Mapping[str, Estimate]) -> str:
     return "; ".join(f"{name} {one.signed}" for name, one in gains.items()) or "no scores"
-
-
-def _helps(gains: dict[str, Estimate]) -> Finding:
-    statement = "Regularisation improves accuracy (nested selection)"
-    return Finding(statement, _gains_text(gains), "on all five", verdict_on_gains(list(gains.values())))
 
 
 def _helps_more(gains: dict[str, Estimate]) -> Finding:
@@ -134,15 +131,7 @@ def _helps_more(gains: dict[str, Estimate]) -> Finding:
     return Finding(_STATEMENT, ours, _PUBLISHED, Verdict.by_interval(more.low, more.high))
 
 
-ABLATION = Claim(
-    name="ablation",
-    statement="Shape-aware regularisation improves NewtonNet, above all where homophily is close to 1/C.",
-    place="Section 6.4, Fig. 4",
-    summarise=summarise,
-    options=frozenset({"datasets"}),
-    load=load,
-    cells=cells,
-)
+ABLATION = define_claim("ablation", summarise, load=load, cells=cells)
 
 
 @dataclass(frozen=True)
@@ -180,22 +169,13 @@ class ArmStudy:
     graphs: Mapping[str, str]
     arms: tuple[Arm, ...]
     contests: tuple[Contest, ...]
-    statement: str
     title: str
     remark: str
 
 
 def claim_of_arms(study: ArmStudy) -> Claim:
     """The claim of a comparison of arms."""
-    return Claim(
-        name=study.name,
-        statement=study.statement,
-        place=UNPUBLISHED,
-        summarise=partial(_compare, study),
-        options=frozenset({"datasets"}),
-        load=partial(_load, study),
-        cells=partial(_cells, study),
-    )
+    return define_claim(study.name, partial(_compare, study), load=partial(_load, study), cells=partial(_cells, study))
 
 
 def _cells(study: ArmStudy, request: Request, results: Path) -> list[Cell]:
@@ -285,7 +265,6 @@ ADJACENCY_BRANCH = claim_of_arms(
             Contest("An adjacency branch improves NewtonNet", "with branch", "NewtonNet"),
             Contest("NewtonNet with the branch is better than LINKX", "with branch", "LINKX"),
         ),
-        statement="The gain from a network on the rows of the adjacency, which is not part of the paper's model.",
         title="NewtonNet with an adjacency branch",
         remark="The branch adds W₂ ReLU(A W₁) to the logits; it has a weight for every node, so the model is "
         "transductive.",
@@ -313,7 +292,6 @@ SIGNED_VALUES = claim_of_arms(
                 "With signed values NewtonNet is better without the regulariser", "signed, no regulariser", "signed"
             ),
         ),
-        statement="The gain from filter values of either sign; the paper's model has values of at least 0.",
         title="NewtonNet with filter values of either sign",
         remark="The paper's values are at least 0. These graphs were chosen after the comparison had shown NewtonNet "
         "behind on them. The search with the regulariser may set its gammas to 0.",

@@ -10,7 +10,7 @@ from newtonnet.search import difference, find_setting, published
 from newtonnet.training import compare
 
 from .cells import HERO, Cell, StoredSearch, chosen_datasets, read_stored
-from .claim import Claim, Line, Request
+from .claim import Line, Request, define_claim
 from .exhibit import Report, Value, make_table, nothing_stored
 from .scores import SplitScores, published_text, score, split_ratio
 from .table1 import reaches
@@ -90,12 +90,4 @@ def _stopped(search: StoredSearch | None) -> StoredSearch | None:
     return replace(search, trials=own) if search is not None and own else None
 
 
-PUBLISHED = Claim(
-    name="published",
-    statement="NewtonNet as its authors ran it: their settings, their loss, their 2000 epochs.",
-    place="Section 6.1, Appendix D, Table 1",
-    summarise=summarise,
-    options=frozenset({"datasets"}),
-    load=load,
-    cells=cells,
-)
+PUBLISHED = define_claim("published", summarise, load=load, cells=cells)

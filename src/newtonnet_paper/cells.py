@@ -245,6 +245,15 @@ class Cell:
         return [] if self.stored_study(results) is None else search.read_trials(self.path(results))
 
 
+def model_cells(graphs: Mapping[str, str], models: Iterable[str], request: Request, results: Path) -> list[Cell]:
+    """The search of every model on every requested graph, each graph with its protocol."""
+    return [
+        Cell(dataset, model, trials_of(request.profile, dataset), protocol=graphs[dataset])
+        for dataset in chosen_datasets(request, list(graphs))
+        for model in models
+    ]
+
+
 def missing(cells: Sequence[Cell], results: Path) -> list[tuple[Cell, int]]:
     """The cells that lack trials, and how many each lacks; reads stored files only."""
     counts = []

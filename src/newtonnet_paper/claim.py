@@ -3,7 +3,8 @@
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -21,24 +22,8 @@ if TYPE_CHECKING:
 
 PROFILES = ("quick", "paper")
 
-CLAIMS = {
-    "table1": "table1.TABLE1",
-    "published": "authors_settings.PUBLISHED",
-    "beyond": "table1.BEYOND",
-    "branch": "ablation.ADJACENCY_BRANCH",
-    "signed": "ablation.SIGNED_VALUES",
-    "untouched": "untouched.UNTOUCHED_GRAPHS",
-    "weak-supervision": "weak_supervision.WEAK_SUPERVISION",
-    "ablation": "ablation.ABLATION",
-    "filters": "filters.FILTERS",
-    "homophily": "homophily.LEARNED_HOMOPHILY",
-    "sensitivity": "sensitivity.SENSITIVITY",
-    "cost": "cost.COST",
-    "frequency": "frequency.FREQUENCY",
-    "theory": "theory.THEORY",
-    "interpolation": "interpolation.INTERPOLATION",
-}
-"""Where each claim is defined, in the order of the results page; modules are imported when they are used."""
+CLAIMS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("claims.toml").read_text(encoding="utf-8"))
+"""What each claim states, and where it is defined; modules are imported when they are used."""
 
 Line = Mapping[str, Any]
 """One stored result."""
@@ -95,11 +80,19 @@ class Claim:
     cells: "Callable[[Request, Path], Sequence[Cell]] | None" = None
 
 
+def define_claim(
+    name: str, summarise: Callable[[Sequence[Line]], Report], *, options: Collection[str] = (), **parts: Any
+) -> Claim:
+    """The claim of this name in ``claims.toml``; one that is based on searches accepts ``datasets``."""
+    accepted = frozenset((*options, "datasets") if "cells" in parts else options)
+    return Claim(name, CLAIMS[name]["statement"], CLAIMS[name]["place"], summarise, options=accepted, **parts)
+
+
 def find_claim(name: str) -> Claim:
     """The claim of this name."""
     if name not in CLAIMS:
         raise ValueError(f"unknown claim {name!r}; {meant(name, CLAIMS)}available: {', '.join(sorted(CLAIMS))}, all")
-    module, attribute = CLAIMS[name].split(".")
+    module, attribute = CLAIMS[name]["defined"].split(".")
     claim: Claim = getattr(import_module(f"newtonnet_paper.{module}"), attribute)
     return claim
 

@@ -3,7 +3,7 @@
 import json as jsonlib
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -166,16 +166,12 @@ def _show_all(results: Path, out: Path | None, *, json: bool) -> None:
 
     shown = show_stored(all_claims(), results)
     if out is not None:
-        for one in shown:
-            if one.report is not None:
-                _write(one.claim, one.report, out, PROFILES[-1])
+        for claim, report in shown:
+            if report is not None:
+                _write(claim, report, out, PROFILES[-1])
         _save(out / "results.md", results_page(shown))
-        marked = out.resolve().parent / "README.md"  # has markers for headline tables
-        if marked.is_file():
-            text = marked.read_text(encoding="utf-8")
-            if (new := fill_results(text, shown)) != text:
-                _save(marked, new)
-    found = {one.claim.name: [] if one.report is None else one.report.findings for one in shown}
+        _fill(out.resolve().parent / "README.md", lambda text: fill_results(text, shown))
+    found = {claim.name: [] if report is None else report.findings for claim, report in shown}
     if json:
         print_json({name: [asdict(finding) for finding in findings] for name, findings in found.items()})
         return
@@ -202,6 +198,12 @@ def _write(claim: Claim, report: "Report", out: Path, profile: str) -> None:
 def _save(path: Path, text: str) -> None:
     write_whole(path, text)
     console.print(f"{path} written", style="dim")
+
+
+def _fill(path: Path, fill: Callable[[str], str]) -> None:
+    """Renew the marked tables of a page where it exists."""
+    if path.is_file() and (new := fill(text := path.read_text(encoding="utf-8"))) != text:
+        _save(path, new)
 
 
 def _homophilies(text: str) -> list[float]:
@@ -324,8 +326,7 @@ def bench(
         console.print(f"newtonnet: {text}", soft_wrap=True)
 
     result = run_bench(profile, reference=find_reference(reference), threads=threads, say=say)
-    write_whole(path, jsonlib.dumps(result, indent=1, allow_nan=False) + "\n")
-    console.print(f"saved {path}", style="dim")
+    _save(path, jsonlib.dumps(result, indent=1, allow_nan=False) + "\n")
     if path.parent == BENCH_RESULTS:
         _update_pages()
     output = _standard_output()
@@ -340,11 +341,7 @@ def _update_pages() -> None:
 
     results = read_results(BENCH_RESULTS)
     for path in BENCH_PAGES:
-        if path.is_file():
-            text = path.read_text(encoding="utf-8")
-            if (new := update_page(text, results)) != text:
-                write_whole(path, new)
-                console.print(f"updated {path}", style="dim")
+        _fill(path, lambda text: update_page(text, results))
 
 
 @app.command()

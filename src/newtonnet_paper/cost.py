@@ -8,7 +8,7 @@ from typing import Any
 
 from newtonnet.search import published
 
-from .claim import Claim, Line
+from .claim import Line, define_claim
 from .exhibit import Finding, Report, Table, Value, Verdict, nothing_stored
 from .scores import NAMES
 
@@ -155,10 +155,4 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.3g}")
 
 
-COST = Claim(
-    name="cost",
-    statement="NewtonNet's time and memory are those of other polynomial filters, and grow linearly.",
-    place="Appendix B.1, Tables 2 to 4",
-    summarise=summarise,
-    load=load,
-)
+COST = define_claim("cost", summarise, load=load)

@@ -1,20 +1,20 @@
 """Learned filters as a claim: NewtonNet's, ChebNetII's and BernNet's, averaged over the splits of one setting."""
 
 from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from newtonnet.graphs import BANDS as EDGES
-from newtonnet.search import best_trial, published
+from newtonnet.search import best_trial
 from newtonnet.training import FREQUENCIES
 
-from .cells import Cell, StoredSearch, chosen_datasets, read_all, trials_of
-from .claim import Claim, Line, Request
+from .cells import StoredSearch, model_cells, read_all
+from .claim import Line, define_claim
 from .exhibit import BANDS, Curves, Figure, Finding, Report, Role, Series, Value, Verdict, make_table, nothing_stored
 from .scores import NAMES, how_made
-from .table1 import BEYOND_GRAPHS, PAPER_GRAPHS
+from .table1 import BEYOND_GRAPHS, PAPER_GRAPHS, by_cell
 
 METHODS: dict[str, Role] = {"newtonnet": "main", "chebnetii": "second", "bernnet": "high"}
 """Each with the colour of its curve."""
@@ -32,20 +32,9 @@ _STATEMENTS = (
 _CAPTION = "Learned filters, mean over splits and one standard deviation, each scaled to a largest magnitude of 1."
 
 
-def cells(request: Request, results: Path) -> list[Cell]:
-    """The searches of Table 1, of the three methods."""
-    names = chosen_datasets(request, published.DATASETS)
-    return [Cell(dataset, model, trials_of(request.profile, dataset)) for dataset in names for model in METHODS]
-
-
-def load(results: Path) -> list[Line]:
-    """What is stored of the three methods on every graph."""
-    return list(read_all(results, {**PAPER_GRAPHS, **BEYOND_GRAPHS}, METHODS))
-
-
 def summarise(lines: Sequence[Line]) -> Report:
     """Mean and spread of every filter, and the share of each band."""
-    stored = {(line["stored"].dataset, line["stored"].model): line["stored"] for line in lines}
+    stored = by_cell(lines)
     shapes = {key: found for key, one in stored.items() if len(found := _responses(one))}
     if not shapes:
         return nothing_stored(_STATEMENTS[0], "Fig. 5")
@@ -141,12 +130,9 @@ def _curves(graph: str, shapes: dict[tuple[str, str], Array]) -> Curves:
     return Curves(graph, "frequency λ", "g(λ), scaled", tuple(series), bands=True)
 
 
-FILTERS = Claim(
-    name="filters",
-    statement="NewtonNet's filters are low-pass on homophilous and amplify high frequencies on heterophilous graphs.",
-    place="Section 6.5, Fig. 5; Appendix E.4",
-    summarise=summarise,
-    options=frozenset({"datasets"}),
-    load=load,
-    cells=cells,
+FILTERS = define_claim(
+    "filters",
+    summarise,
+    load=partial(read_all, graphs={**PAPER_GRAPHS, **BEYOND_GRAPHS}, models=METHODS),
+    cells=partial(model_cells, PAPER_GRAPHS, METHODS),  # the searches of Table 1
 )

@@ -10,20 +10,14 @@ import numpy as np
 from newtonnet.datasets import summarise as describe
 from newtonnet.search import best_trial, published
 
-from .cells import HERO, Cell, chosen_datasets, read_all, trials_of
-from .claim import Claim, Line, Request, Unit, own_lines
+from .cells import HERO, chosen_datasets, model_cells, read_all
+from .claim import Line, Request, Unit, define_claim, own_lines
 from .exhibit import Finding, Report, Value, Verdict, make_table, nothing_stored
 from .scores import how_made
 from .table1 import PAPER_GRAPHS
 
 CLOSE = 0.05
 """The error of the paper's own estimates, except on cornell."""
-
-
-def cells(request: Request, results: Path) -> list[Cell]:
-    """The searches of Table 1, of NewtonNet."""
-    names = chosen_datasets(request, published.DATASETS)
-    return [Cell(dataset, HERO, trials_of(request.profile, dataset)) for dataset in names]
 
 
 def units(request: Request) -> list[Unit]:
@@ -106,13 +100,6 @@ def summarise(lines: Sequence[Line]) -> Report:
     )
 
 
-LEARNED_HOMOPHILY = Claim(
-    name="homophily",
-    statement="NewtonNet learns the homophily of a graph well enough to regularise its filter by it.",
-    place="Appendix E.2, Table 6",
-    summarise=summarise,
-    units=units,
-    options=frozenset({"datasets"}),
-    load=load,
-    cells=cells,
+LEARNED_HOMOPHILY = define_claim(
+    "homophily", summarise, units=units, load=load, cells=partial(model_cells, PAPER_GRAPHS, [HERO])
 )

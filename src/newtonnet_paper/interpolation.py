@@ -20,7 +20,7 @@ from newtonnet.polynomials import (
 )
 from newtonnet.training import band_masks, shape_penalty
 
-from .claim import Claim, Line, Request, Unit
+from .claim import Line, Request, Unit, define_claim
 from .exhibit import BANDS, Arrow, Curves, Figure, Finding, Report, Series, Table, Verdict, make_table, nothing_stored
 from .frequency import AMPLITUDES
 
@@ -238,10 +238,4 @@ def draw_runge(errors: Any) -> Figure:
     return Figure("runge", "Interpolating 1 / (1 + 25 (λ - 1)²) on [0, 2].", tuple(panels))
 
 
-INTERPOLATION = Claim(
-    name="interpolation",
-    statement="Interpolation passes through the learned values, approximation does not; high degrees oscillate.",
-    place="Section 4.3, Appendix C, and the drawings of Fig. 1a and Fig. 2",
-    summarise=summarise,
-    units=units,
-)
+INTERPOLATION = define_claim("interpolation", summarise, units=units)

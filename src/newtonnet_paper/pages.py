@@ -1,7 +1,7 @@
 """Findings and tables as text for a terminal and as markdown, and the page of all results."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from pathlib import Path
 
 from rich import box
@@ -16,6 +16,8 @@ from .claim import Claim, load_lines
 from .exhibit import Report, Table, Value, Verdict
 
 COLOURS = {Verdict.HOLDS: "green", Verdict.PARTLY: "yellow", Verdict.UNSURE: "yellow", Verdict.FAILS: "red"}
+Shown = tuple[Claim, Report | None]
+"""A claim and the report of its stored results; None where nothing is stored."""
 COMMAND = "newtonnet-paper reproduce all --no-run --out docs"
 
 READING = (
@@ -103,35 +105,26 @@ def claim_sections(claim: Claim, report: Report, *, brief: bool = False) -> list
     return parts
 
 
-@dataclass(frozen=True)
-class Shown:
-    """A claim and the report of its stored results; None where nothing is stored."""
-
-    claim: Claim
-    report: Report | None
-
-
 def show_stored(claims: Iterable[Claim], results: Path) -> list[Shown]:
     """Claims from what is stored in a folder of results; nothing is trained."""
-    lines = [(claim, load_lines(claim, results)) for claim in claims]
-    return [Shown(claim, claim.summarise(own) if own else None) for claim, own in lines]
+    return [(claim, claim.summarise(lines) if (lines := load_lines(claim, results)) else None) for claim in claims]
 
 
 def results_page(shown: Sequence[Shown]) -> str:
     """Every claim with its findings, tables and figures; one line for a claim without stored results."""
     parts = ["# Results", f"This page is written by `{COMMAND}` from stored results; do not edit it by hand."]
     parts += ["## Summary", table_markdown(verdicts(shown), titled=False), READING]
-    for one in shown:
-        parts += [f"## {one.claim.name}", f"{one.claim.statement} ({one.claim.place}.)"]
-        command = f"`newtonnet-paper reproduce {one.claim.name} --profile paper`"
-        if one.report is None:
+    for claim, report in shown:
+        parts += [f"## {claim.name}", f"{claim.statement} ({claim.place}.)"]
+        command = f"`newtonnet-paper reproduce {claim.name} --profile paper`"
+        if report is None:
             parts.append(f"Nothing is stored yet; run {command}.")
-        elif one.report.page:
-            page = f"[{one.report.page}.md]({one.report.page}.md)"
-            parts += [*claim_sections(one.claim, one.report, brief=True), f"Tables and derivations: {page}."]
+        elif report.page:
+            page = f"[{report.page}.md]({report.page}.md)"
+            parts += [*claim_sections(claim, report, brief=True), f"Tables and derivations: {page}."]
         else:
-            parts += claim_sections(one.claim, one.report)
-            if not any("Command: " in note for table in one.report.tables for note in table.notes):
+            parts += claim_sections(claim, report)
+            if not any("Command: " in note for table in report.tables for note in table.notes):
                 parts.append(f"Command: {command}")
     return "\n\n".join(parts) + "\n"
 
@@ -139,10 +132,10 @@ def results_page(shown: Sequence[Shown]) -> str:
 def verdicts(shown: Sequence[Shown]) -> Table:
     """Every statement that was tested, and whether it holds here; claims link to their section of the page."""
     rows = tuple(
-        (f"[{one.claim.name}](#{one.claim.name})", finding.statement, finding.verdict)
-        for one in shown
-        if one.report is not None
-        for finding in one.report.findings
+        (f"[{claim.name}](#{claim.name})", finding.statement, finding.verdict)
+        for claim, report in shown
+        if report is not None
+        for finding in report.findings
     )
     return Table("Summary", ("claim", "statement", "verdict"), rows)
 
@@ -152,7 +145,7 @@ def fill_results(text: str, shown: Sequence[Shown]) -> str:
 
     A marker whose claim has nothing stored, or no such table, keeps its contents.
     """
-    tables = {one.claim.name: one.report.headline for one in shown if one.report is not None}
+    tables = {claim.name: report.headline for claim, report in shown if report is not None}
 
     def make(name: str) -> str | None:
         table = tables.get(name)

@@ -10,7 +10,7 @@ from newtonnet.search import Trial, best_trial
 from newtonnet.training import GAMMAS, Estimate, compare, contrast, estimate
 
 from .cells import HERO, Cell, StoredSearch, chosen_datasets, chosen_setting, read_stored
-from .claim import Claim, Line, Request
+from .claim import Line, Request, define_claim
 from .exhibit import BANDS, Curves, Figure, Finding, Report, Role, Series, Table, Verdict, make_table, nothing_stored
 from .scores import how_made, split_ratio
 
@@ -256,12 +256,4 @@ def _decline_verdict(equispaced: Estimate, chebyshev: Estimate, gain: Estimate) 
     return Verdict.PARTLY if equispaced.low > 0 or gain.low > 0 else Verdict.UNSURE
 
 
-SENSITIVITY = Claim(
-    name="sensitivity",
-    statement="Accuracy depends on the gammas, and with K it first rises and then falls.",
-    place="Appendix E.1",
-    summarise=summarise,
-    options=frozenset({"datasets"}),
-    load=load,
-    cells=cells,
-)
+SENSITIVITY = define_claim("sensitivity", summarise, load=load, cells=cells)

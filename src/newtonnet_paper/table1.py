@@ -1,16 +1,15 @@
 """The comparison of all methods as two claims: on the graphs of the paper's Table 1, and on graphs beyond it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 
 from newtonnet.datasets import CATALOGUE
 from newtonnet.datasets import summarise as describe
 from newtonnet.search import published
 
 from . import scores
-from .cells import HERO, Cell, StoredSearch, chosen_datasets, read_all, trials_of
-from .claim import Claim, Line, Request
+from .cells import HERO, StoredSearch, model_cells, read_all
+from .claim import Claim, Line, define_claim
 from .exhibit import Finding, Report, Table, Verdict, nothing_stored
 from .scores import NAMES, Searches, SplitScores, standing
 
@@ -30,20 +29,6 @@ BEYOND_GRAPHS = {
 """Graphs without duplicates, with corrected data, and larger ones; the filtered graphs have published splits."""
 
 _BEYOND_STATEMENT = "NewtonNet also leads on graphs that the paper does not have (nested selection)"
-
-
-def cells(graphs: Mapping[str, str], request: Request, results: Path) -> list[Cell]:
-    """Every method on every requested graph; NewtonNet first, since all others are tested against it."""
-    return [
-        Cell(dataset, model, trials_of(request.profile, dataset), protocol=graphs[dataset])
-        for dataset in chosen_datasets(request, list(graphs))
-        for model in (HERO, *(model for model in NAMES if model != HERO))
-    ]
-
-
-def load(graphs: Mapping[str, str], results: Path) -> list[Line]:
-    """What is stored of every cell."""
-    return list(read_all(results, graphs, NAMES))
 
 
 def by_cell(lines: Sequence[Line]) -> dict[tuple[str, str], StoredSearch]:
@@ -161,22 +146,12 @@ def _leads(there: Searches, done: Sequence[str]) -> Finding:
     return Finding(statement, str(found), f"first on {len(led)} of these {len(found.whole)}", found.verdict(led))
 
 
-TABLE1 = Claim(
-    name="table1",
-    statement="NewtonNet classifies nodes better than ten other methods on graphs of all homophilies.",
-    place="Section 6.2, Table 1",
-    summarise=summarise_paper,
-    options=frozenset({"datasets"}),
-    load=partial(load, PAPER_GRAPHS),
-    cells=partial(cells, PAPER_GRAPHS),
-)
+def _claim(name: str, graphs: Mapping[str, str], summarise: Callable[[Sequence[Line]], Report]) -> Claim:
+    """Every method on every graph; NewtonNet is searched first, since all others are tested against it."""
+    cells = partial(model_cells, graphs, sorted(NAMES, key=lambda model: model != HERO))
+    return define_claim(name, summarise, load=partial(read_all, graphs=graphs, models=NAMES), cells=cells)
 
-BEYOND = Claim(
-    name="beyond",
-    statement="The comparison of Table 1 on graphs that the paper does not have.",
-    place="not in the paper",
-    summarise=summarise_beyond,
-    options=frozenset({"datasets"}),
-    load=partial(load, BEYOND_GRAPHS),
-    cells=partial(cells, BEYOND_GRAPHS),
-)
+
+TABLE1 = _claim("table1", PAPER_GRAPHS, summarise_paper)
+
+BEYOND = _claim("beyond", BEYOND_GRAPHS, summarise_beyond)

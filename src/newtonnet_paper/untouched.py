@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from newtonnet.datasets import Split, load_dataset, load_splits
+from newtonnet.datasets import load_dataset, load_splits
 from newtonnet.estimator import NewtonNetClassifier, cross_validate
 from newtonnet.search import UNTOUCHED
 from newtonnet.training import estimate
 
-from .claim import Claim, Line, Request, Unit
+from .claim import Line, Request, Unit, define_claim
 from .exhibit import Finding, Report, Value, Verdict, make_table, nothing_stored
 from .scores import split_ratio
 
@@ -52,7 +52,7 @@ def units(request: Request) -> list[Unit]:
 def _fit(dataset: str, model: str, index: int, seconds: float) -> dict[str, Any]:
     """Fit the classifier on the training and validation nodes of one split and score its test nodes."""
     loaded = load_dataset(dataset)
-    split = _split(dataset, index)
+    split = load_splits(dataset, PROTOCOLS[dataset], count=SPLITS)[index]
     classifier = NewtonNetClassifier(model, metric=loaded.entry.metric, time_limit=seconds)
     result = cross_validate(classifier, loaded.graph, [split])
     (fitted,) = result.estimators
@@ -66,10 +66,6 @@ def _fit(dataset: str, model: str, index: int, seconds: float) -> dict[str, Any]
         "kept": [{"model": one["model"], "weight": one["weight"]} for one in fitted.settings_],
         "fit_seconds": round(float(result.seconds[0]), 2),
     }
-
-
-def _split(dataset: str, index: int) -> Split:
-    return load_splits(dataset, PROTOCOLS[dataset], count=SPLITS)[index]
 
 
 def summarise(lines: Sequence[Line]) -> Report:
@@ -121,11 +117,4 @@ def _scores(lines: Sequence[Line], dataset: str, model: str) -> dict[int, float]
     return {line["key"]["split"]: line["test"] for line in lines if wanted.items() <= line["key"].items()}
 
 
-UNTOUCHED_GRAPHS = Claim(
-    name="untouched",
-    statement="The classifier's defaults on graphs that were never used in a search or to choose a default.",
-    place="not in the paper",
-    summarise=summarise,
-    units=units,
-    options=frozenset({"datasets"}),
-)
+UNTOUCHED_GRAPHS = define_claim("untouched", summarise, units=units, options=("datasets",))

@@ -7,9 +7,9 @@ from typing import Any
 
 from newtonnet.training import GAMMAS, SIGNIFICANT, Estimate, compare
 
-from .ablation import WITHOUT
+from .ablation import NO_GAMMAS, WITHOUT
 from .cells import HERO, Cell, StoredSearch, chosen_datasets, chosen_setting, read_stored
-from .claim import Claim, Line, Request
+from .claim import Line, Request, define_claim
 from .exhibit import Curves, Figure, Finding, Report, Role, Series, Table, Value, Verdict, make_table, nothing_stored
 from .scores import NAMES, SplitScores, against, score, split_ratio, verdict_on_gains
 
@@ -67,7 +67,7 @@ def _setting(results: Path, dataset: str, method: str, tried: int | None) -> tup
     label = WITHOUT if read_stored(results, dataset, HERO, label=WITHOUT) is not None else ""
     source, setting = chosen_setting(results, dataset, HERO, label=label, tried=tried)
     kept = {name: value for name, value in setting.items() if name not in GAMMAS}
-    return source, {**kept, "gammas": [0.0, 0.0, 0.0]}
+    return source, {**kept, "gammas": NO_GAMMAS}
 
 
 def _model(method: str) -> str:
@@ -212,12 +212,4 @@ def _curves(graph: str, scores: RatioScores) -> Curves:
     return Curves(graph, "share of training nodes", "test accuracy, %", tuple(series))
 
 
-WEAK_SUPERVISION = Claim(
-    name="weak-supervision",
-    statement="NewtonNet is better than other methods at every training ratio, since its regulariser adds knowledge.",
-    place="Section 6.3, Fig. 3",
-    summarise=summarise,
-    options=frozenset({"datasets"}),
-    load=load,
-    cells=cells,
-)
+WEAK_SUPERVISION = define_claim("weak-supervision", summarise, load=load, cells=cells)

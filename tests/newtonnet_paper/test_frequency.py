@@ -9,9 +9,16 @@ from newtonnet.datasets import csbm
 from newtonnet_paper import frequency
 from newtonnet_paper.claim import Request
 from newtonnet_paper.frequency import FREQUENCY
-from newtonnet_paper.frequency.bands import apply_filters, candidate_filters, importances, projector_stack
 from newtonnet_paper.frequency.study import crossing
-from newtonnet_paper.frequency.training import Protocol, sparse_split, train_filters
+from newtonnet_paper.frequency.training import (
+    Protocol,
+    apply_filters,
+    candidate_filters,
+    importances,
+    projector_stack,
+    sparse_split,
+    train_filters,
+)
 
 SMALL = Protocol(epochs=20, every=5, hidden=8)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from newtonnet.search import Study, best_path, read_study, read_trials, summarise_study
 from newtonnet_paper.claim import Claim, all_claims
 from newtonnet_paper.exhibit import Figure, Finding, Report, Table
-from newtonnet_paper.pages import Shown, fill_results, results_page, show_stored
+from newtonnet_paper.pages import fill_results, results_page, show_stored
 
 PROJECT = Path(__file__).parents[2]
 
@@ -20,7 +20,7 @@ def claim(name):
 
 
 def test_the_page_holds_every_claim_and_one_line_for_what_is_not_stored():
-    page = results_page([Shown(claim("squares"), REPORT), Shown(claim("cubes"), None)])
+    page = results_page([(claim("squares"), REPORT), (claim("cubes"), None)])
     squares, cubes = page.split("## cubes")
     assert "## Summary\n\n| claim | statement | verdict |\n" in squares
     assert "| [squares](#squares) | they grow | holds |" in squares
@@ -59,7 +59,7 @@ def test_the_best_settings_are_those_of_the_stored_trials():
 
 def test_a_claim_with_a_page_of_its_own_shows_only_findings():
     report = Report(REPORT.findings, REPORT.tables, page="squares")
-    page = results_page([Shown(claim("squares"), report)])
+    page = results_page([(claim("squares"), report)])
     assert "they grow" in page
     assert "Numbers" not in page
     assert "[squares.md](squares.md)" in page
@@ -67,8 +67,8 @@ def test_a_claim_with_a_page_of_its_own_shows_only_findings():
 
 def test_marked_places_are_filled_and_others_kept():
     text = "x\n<!-- results squares -->\nold\n<!-- end -->\ny\n<!-- results cubes -->\nkept\n<!-- end -->\n"
-    new = fill_results(text, [Shown(claim("squares"), REPORT), Shown(claim("cubes"), None)])
+    new = fill_results(text, [(claim("squares"), REPORT), (claim("cubes"), None)])
     assert "old" not in new
     assert "<!-- results squares -->\n\n| name | value |" in new
     assert new.endswith("y\n<!-- results cubes -->\nkept\n<!-- end -->\n")
-    assert fill_results(new, [Shown(claim("squares"), REPORT)]) == new
+    assert fill_results(new, [(claim("squares"), REPORT)]) == new

@@ -64,7 +64,7 @@ def test_a_fit_is_scored_on_its_test_nodes_alone(monkeypatch):
     split = make_splits(graph, count=1)[0]
     entry = type("Entry", (), {"metric": "accuracy"})
     monkeypatch.setattr(untouched, "load_dataset", lambda name: type("Loaded", (), {"graph": graph, "entry": entry}))
-    monkeypatch.setattr(untouched, "_split", lambda name, index: split)
+    monkeypatch.setattr(untouched, "load_splits", lambda name, protocol, count: [split] * count)
     line = untouched._fit("actor", "mlp", 0, 2.0)
     assert line["test"] * len(split.test) == pytest.approx(round(line["test"] * len(split.test)))
     assert line["tried"] >= 1

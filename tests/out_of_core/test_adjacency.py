@@ -35,7 +35,9 @@ def test_pieces_make_the_same_matrix_as_from_edges(tmp_path, rng, entries, weigh
 
 
 def test_a_graph_written_to_disk_has_the_checksum_it_has_in_memory(tmp_path, weighted):
-    assert write_adjacency(tmp_path / "a", weighted).checksum == adjacency_of(weighted).checksum
+    entries = weighted.adjacency.tocoo()
+    pieces = [(np.stack([entries.row, entries.col]), entries.data)]
+    assert write_adjacency(tmp_path / "a", pieces, nodes=weighted.nodes).checksum == adjacency_of(weighted).checksum
     assert open_adjacency(tmp_path / "a").checksum == adjacency_of(weighted).checksum
 
 
@@ -75,9 +77,9 @@ def test_a_wrong_piece_is_one_line_and_leaves_nothing(tmp_path, pieces, message)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_directed_graph_is_refused(tmp_path, arrows):
+def test_a_directed_graph_is_refused(arrows):
     with pytest.raises(ValueError, match="directed"):
-        write_adjacency(tmp_path / "a", arrows)
+        adjacency_of(arrows)
 
 
 @pytest.mark.parametrize(
@@ -92,6 +94,12 @@ def test_a_wrong_parquet_file_is_one_line(tmp_path, table, message):
     pq.write_table(pa.table(table), tmp_path / "e.parquet")
     with pytest.raises(ValueError, match=message):
         list(parquet_edges(tmp_path / "e.parquet"))
+
+
+def test_one_column_cannot_be_both_ends(tmp_path):
+    pq.write_table(pa.table({"a": [1], "b": [2]}), tmp_path / "e.parquet")
+    with pytest.raises(ValueError, match=r"both ends .* would be column 'b'; name the other one"):
+        list(parquet_edges(tmp_path / "e.parquet", source_column="b"))
 
 
 def test_a_file_that_is_no_parquet_is_one_line(tmp_path):

@@ -193,7 +193,9 @@ def test_one_in_memory_too(tmp_path, weighted):
     assert repr(as_large(weighted)) == (
         f"LargeGraph('weighted', nodes=60, edges={weighted.edges}, features=7, classes=3, folder=None)"
     )
-    written = write_adjacency(tmp_path / "a", weighted)
+    entries = weighted.adjacency.tocoo()
+    pieces = [(np.stack([entries.row, entries.col]), entries.data)]
+    written = write_adjacency(tmp_path / "a", pieces, nodes=weighted.nodes)
     assert repr(written) == f"Adjacency(nodes=60, edges={weighted.edges}, weighted=True)"
 
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from newtonnet_paper import scale as stages
-size = stages.ScaleSize(200_000, 1_000_000, features=32, degree=5, epochs=2, batch=8192, max_memory=20_000_000, threads=1)
+size = stages.ScaleSize(200_000, 1_000_000, 32, degree=5, epochs=2, batch=8192, max_memory=20_000_000, threads=1)
 works = {"generate": stages._generate, "precompute": stages._precompute, "train": stages._train}
 for work in works.values():  # what is loaded and compiled once does not count
     work(replace(size, nodes=2000, edges=10_000), Path(sys.argv[1]) / "first")

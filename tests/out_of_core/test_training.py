@@ -82,6 +82,9 @@ def test_probabilities_of_the_best_state_give_the_recorded_score(tmp_path, heter
     assert (chances.argmax(axis=1) == heterophilous.labels)[test].mean() == pytest.approx(record.outcome.test)
     some = np.array([3, 500, 999])
     assert np.allclose(predict_out_of_core(state, setting, store=tmp_path / "s", nodes=some), chances[some], atol=1e-6)
+    for wrong in ([3, 1000], [-1, 3], [3, 2]):  # a file that is read in windows would give the rows of other nodes
+        with pytest.raises(ValueError, match="nodes must be in ascending order, from 0 to 999"):
+            predict_out_of_core(state, setting, store=tmp_path / "s", nodes=np.array(wrong))
 
 
 def test_the_same_seed_gives_the_same_run_and_another_does_not(tmp_path, heterophilous, splits, setting):

@@ -14,15 +14,12 @@ from numpy.typing import NDArray
 from newtonnet.files import write_whole
 from newtonnet.graphs import Graph
 
-from .array_files import hash_arrays, new_folder, read_array, reserve
+from .array_files import FORMAT, hash_arrays, new_folder, read_array, read_manifest, reserve
 
-FORMAT = 1
 ENTRIES = 1 << 23
 """Default number of entries that are sorted at once; each takes about 40 bytes of memory."""
 PIECE = 1 << 20
 """Edges of a Parquet file that are read at once."""
-NAMES = ("rows.i64", "columns.i32", "weights.f32")
-"""Files of an adjacency."""
 LEAST, MOST = 1 << 16, 1 << 20
 """Bounds on the number of edges that are distributed to parts at once; between them it is ``entries / 2``."""
 
@@ -56,10 +53,6 @@ class Adjacency:
         """Number of undirected edges."""
         return len(self.columns) // 2
 
-    def blocks(self, entries: int) -> Iterator[slice]:
-        """Slices of rows that hold at most ``entries`` entries each, or a single row."""
-        return _row_blocks(self.rows, entries)
-
     def __repr__(self) -> str:
         return f"Adjacency(nodes={self.nodes}, edges={self.edges}, weighted={self.weights is not None})"
 
@@ -74,22 +67,13 @@ def adjacency_of(graph: Graph) -> Adjacency:
 
 def open_adjacency(folder: str | Path) -> Adjacency:
     """Open the adjacency that :func:`write_adjacency` built in a folder."""
-    folder = Path(folder)
-    try:
-        about = json.loads((folder / "adjacency.json").read_text(encoding="utf-8"))
-        if about["format"] != FORMAT:
-            raise ValueError(f"{folder} has format {about['format']}, expected {FORMAT}; build it again")
-        arrays = _map(folder, int(about["nodes"]), int(about["entries"]), weighted=about["weighted"])
+    path, holds = Path(folder) / "adjacency.json", "adjacency; build one with write_adjacency"
+    with read_manifest(path, holds, again="build it again") as about:
+        arrays = _map(path.parent, int(about["nodes"]), int(about["entries"]), weighted=about["weighted"])
         return Adjacency(*arrays, str(about["checksum"]))
-    except FileNotFoundError:
-        raise ValueError(f"{folder} holds no adjacency; build one with write_adjacency") from None
-    except (KeyError, TypeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{folder / 'adjacency.json'} cannot be read ({error}); build it again") from error
 
 
-def write_adjacency(
-    folder: str | Path, edges: Graph | Iterable[EdgePiece], *, nodes: int | None = None, entries: int = ENTRIES
-) -> Adjacency:
+def write_adjacency(folder: str | Path, edges: Iterable[EdgePiece], *, nodes: int, entries: int = ENTRIES) -> Adjacency:
     """Build an adjacency in a new folder, as :func:`newtonnet.graphs.from_edges` would, but in little memory.
 
     Edges may come in any order and in one or both directions. The weight of a pair is the largest one given for it;
@@ -98,8 +82,8 @@ def write_adjacency(
 
     Args:
         folder: a new or empty folder; if the build fails, nothing is left of it.
-        edges: a graph, or pieces of edges.
-        nodes: number of nodes n; required for pieces.
+        edges: pieces of edges.
+        nodes: number of nodes n.
         entries: number of entries (two per edge) that are sorted at once. Memory is about 40 bytes for each of them
             and 20 for each node. All entries of one node are sorted at once even if they are more.
 
@@ -107,25 +91,19 @@ def write_adjacency(
         The adjacency, mapped from its files.
     """
     folder = Path(folder)
-    if isinstance(edges, Graph):
-        nodes = edges.nodes
-    if nodes is None or not 1 <= nodes < 2**31:
-        raise ValueError(f"pieces of edges need the number of nodes, from 1 to 2^31 - 1, got {nodes}")
+    if not 1 <= nodes < 2**31:
+        raise ValueError(f"the number of nodes must be from 1 to 2^31 - 1, got {nodes}")
+    if entries < 1:
+        raise ValueError(f"entries must be at least 1, got {entries}")
     with new_folder(folder) as building:
-        if isinstance(edges, Graph):
-            adjacency = adjacency_of(edges)
-            for name, array in zip(NAMES, (adjacency.rows, adjacency.columns, adjacency.weights), strict=True):
-                if array is not None:
-                    array.tofile(building / name)
-        else:
-            weighted = _sort_edges(building, edges, nodes=nodes, entries=entries)
-            count = (building / "columns.i32").stat().st_size // 4
-            adjacency = _hashed(*_map(building, nodes, count, weighted=weighted))
+        weighted = _sort_edges(building, edges, nodes=nodes, entries=entries)
+        count = (building / "columns.i32").stat().st_size // 4
+        adjacency = _hashed(*_map(building, nodes, count, weighted=weighted))
         about = {
             "format": FORMAT,
-            "nodes": adjacency.nodes,
-            "entries": len(adjacency.columns),
-            "weighted": adjacency.weights is not None,
+            "nodes": nodes,
+            "entries": count,
+            "weighted": weighted,
             "checksum": adjacency.checksum,
         }
         write_whole(building / "adjacency.json", json.dumps(about) + "\n")
@@ -166,6 +144,8 @@ def parquet_edges(
                 source_column or ("source" if "source" in names else names[0]),
                 target_column or ("target" if "target" in names else names[1]),
             ]
+            if wanted[0] == wanted[1]:
+                raise ValueError(f"both ends of the edges in {path} would be column {wanted[0]!r}; name the other one")
             for name in wanted:
                 if not pa.types.is_integer(kind := file.schema_arrow.field(name).type):
                     raise ValueError(f"column {name!r} of {path} must hold integer node numbers, got {kind}")
@@ -176,7 +156,7 @@ def parquet_edges(
                 columns = [batch.column(name) for name in wanted]
                 for name, column in zip(wanted, columns, strict=True):
                     if column.null_count:
-                        row = seen + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
+                        row = seen + column.is_null().index(True).as_py()
                         raise ValueError(f"row {row} of {path} has no value in column {name!r}; every edge needs one")
                 seen += batch.num_rows
                 pairs = np.stack([column.to_numpy(zero_copy_only=False).astype(np.int64) for column in columns[:2]])
@@ -201,19 +181,15 @@ def _hashed(rows: NDArray[np.int64], columns: NDArray[np.int32], weights: NDArra
 
 
 def _sort_edges(folder: Path, pieces: Iterable[EdgePiece], *, nodes: int, entries: int) -> bool:
-    """Write the CSR arrays to files by a counting sort from disk to disk; return whether there are weights.
-
-    All edges are written to one file while the entries of each row are counted. Then both directions of each edge go
-    to another file, into the part that belongs to its row, and each part is sorted alone and appended to the matrix.
-    """
-    if entries < 1:
-        raise ValueError(f"entries must be at least 1, got {entries}")
+    """Write the CSR arrays to files by a counting sort from disk to disk; return whether there are weights."""
+    # A part holds the entries of some rows. The edges are distributed to the parts, and each is sorted alone.
     degrees, weighted = _spool(folder / "edges", pieces, nodes)
     pointers = np.concatenate([[0], np.cumsum(degrees)])
-    bounds, kind = np.array([0, *(rows.stop for rows in _row_blocks(pointers, entries))]), _entry(weighted)
-    _distribute(folder / "edges", folder / "parts", degrees, bounds, kind, step=min(max(entries // 2, LEAST), MOST))
+    bounds = np.array([0, *(rows.stop for rows in row_blocks(pointers, entries))])
+    starts, kind = pointers[bounds], _entry(weighted)
+    _distribute(folder, bounds, starts, kind, step=min(max(entries // 2, LEAST), MOST))
     (folder / "edges").unlink()
-    _sort_parts(folder, degrees, bounds, kind)
+    _sort_parts(folder, bounds, starts, kind)
     (folder / "parts").unlink()
     return weighted
 
@@ -248,17 +224,16 @@ def _check_piece(piece: EdgePiece, nodes: int, seen: int) -> tuple[NDArray[np.in
     weights = np.ones(ends.shape[1], np.float32) if weights is None else np.asarray(weights, dtype=np.float32)
     if weights.shape != (ends.shape[1],):
         raise ValueError(f"expected {ends.shape[1]} edge weights, one for each edge, got shape {weights.shape}")
-    outside = np.flatnonzero(((ends < 0) | (ends >= nodes)).any(axis=0))
-    if len(outside):
-        where, pair = seen + int(outside[0]), ends[:, outside[0]].tolist()
-        raise ValueError(f"edge {where} joins nodes {pair}, but the nodes are 0..{nodes - 1}")
-    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-    if len(bad):
+    if len(bad := np.flatnonzero(((ends < 0) | (ends >= nodes)).any(axis=0))):
+        pair = ends[:, bad[0]].tolist()
+        raise ValueError(f"edge {seen + int(bad[0])} joins nodes {pair}, but the nodes are 0..{nodes - 1}")
+    if len(bad := np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))):
         raise ValueError(f"edge {seen + int(bad[0])} has weight {weights[bad[0]]}; it must be finite and not negative")
     return ends, weights
 
 
-def _row_blocks(pointers: NDArray[np.int64], entries: int) -> Iterator[slice]:
+def row_blocks(pointers: NDArray[np.int64], entries: int) -> Iterator[slice]:
+    """Slices of the rows of a CSR matrix that hold at most ``entries`` entries each, or a single row."""
     start, nodes = 0, len(pointers) - 1
     while start < nodes:
         last = int(np.searchsorted(pointers, int(pointers[start]) + entries, side="right")) - 1
@@ -268,19 +243,12 @@ def _row_blocks(pointers: NDArray[np.int64], entries: int) -> Iterator[slice]:
 
 
 def _distribute(
-    edges: Path,
-    parts: Path,
-    degrees: NDArray[np.int64],
-    bounds: NDArray[np.int64],
-    kind: np.dtype[np.void],
-    *,
-    step: int,
+    folder: Path, bounds: NDArray[np.int64], starts: NDArray[np.int64], kind: np.dtype[np.void], *, step: int
 ) -> None:
     """Write both directions of every edge into the part of its row, ``step`` edges at a time."""
-    sizes = np.add.reduceat(degrees, bounds[:-1])
-    reserve({parts: int(sizes.sum()) * kind.itemsize})
-    cursor = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    with edges.open("rb") as source, parts.open("r+b") as target:
+    reserve({folder / "parts": int(starts[-1]) * kind.itemsize})
+    cursor = starts[:-1].copy()
+    with (folder / "edges").open("rb") as source, (folder / "parts").open("r+b") as target:
         while len(some := np.fromfile(source, dtype=_entry(True), count=step)):
             both = np.empty(2 * len(some), dtype=kind)
             both["row"] = np.concatenate([some["row"], some["column"]])
@@ -289,7 +257,7 @@ def _distribute(
                 both["weight"] = np.tile(some["weight"], 2)
             part = np.searchsorted(bounds, both["row"], side="right") - 1
             both = both[np.argsort(part, kind="stable")]
-            counts = np.bincount(part, minlength=len(sizes))
+            counts = np.bincount(part, minlength=len(cursor))
             stops = np.cumsum(counts)
             for i in np.flatnonzero(counts):
                 target.seek(int(cursor[i]) * kind.itemsize)
@@ -297,17 +265,17 @@ def _distribute(
             cursor += counts
 
 
-def _sort_parts(folder: Path, degrees: NDArray[np.int64], bounds: NDArray[np.int64], kind: np.dtype[np.void]) -> None:
+def _sort_parts(folder: Path, bounds: NDArray[np.int64], starts: NDArray[np.int64], kind: np.dtype[np.void]) -> None:
     """Sort each part by row and column, merge duplicates, and append it to the matrix."""
-    nodes = len(degrees)
+    nodes = int(bounds[-1])
     rows = np.zeros(nodes + 1, dtype=np.int64)
     with (
         (folder / "parts").open("rb") as source,
         (folder / "columns.i32").open("wb") as columns,
         (folder / "weights.f32").open("wb") if "weight" in (kind.names or ()) else nullcontext() as weights,
     ):
-        for start, stop in pairwise(bounds.tolist()):
-            entries = np.fromfile(source, dtype=kind, count=int(degrees[start:stop].sum()))
+        for (start, stop), count in zip(pairwise(bounds.tolist()), np.diff(starts).tolist(), strict=True):
+            entries = np.fromfile(source, dtype=kind, count=count)
             keys = (entries["row"].astype(np.int64) - start) * nodes + entries["column"]
             if weights is None:
                 del entries

@@ -2,10 +2,11 @@
 
 import errno
 import hashlib
+import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from numpy.typing import NDArray
 
 from newtonnet.graphs import read_rows
 
+FORMAT = 1
+"""Of graphs, adjacencies and feature stores on disk; other formats are refused."""
 CHUNK = 1 << 22
 """Bytes that are read, written or hashed at once."""
-
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """System errors that mean: no room left on the disk, in the quota or in the file."""
 
@@ -29,15 +31,12 @@ def reserve(sizes: Mapping[Path, int]) -> None:
     made: list[Path] = []
     try:
         for path, size in sizes.items():
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-            made.append(path)
-            try:
+            with path.open("xb") as stream:
+                made.append(path)
                 if size and hasattr(os, "posix_fallocate"):
-                    os.posix_fallocate(handle, 0, size)
+                    os.posix_fallocate(stream.fileno(), 0, size)
                 else:
-                    os.ftruncate(handle, size)
-            finally:
-                os.close(handle)
+                    stream.truncate(size)
     except OSError as error:
         for path in made:
             path.unlink(missing_ok=True)
@@ -48,11 +47,9 @@ def full_disk(error: OSError, folder: Path, size: int | None = None) -> OSError:
     """The same error, or a clear one if it means that the disk is full."""
     if error.errno not in FULL:
         return error
-    needed = "more room" if size is None else f"{size / 1e6:,.1f} MB"
-    try:
+    needed, room = "more room" if size is None else f"{size / 1e6:,.1f} MB", ""
+    with suppress(OSError):
         room = f", {shutil.disk_usage(folder).free / 1e6:,.1f} MB are free"
-    except OSError:
-        room = ""
     return OSError(f"no room in {folder}: {needed} needed{room}; free some or name a folder on another disk")
 
 
@@ -71,6 +68,20 @@ def new_folder(folder: Path) -> Iterator[Path]:
         raise full_disk(error, folder.parent) from error
     finally:
         shutil.rmtree(building, ignore_errors=True)
+
+
+@contextmanager
+def read_manifest(path: Path, holds: str, *, again: str) -> Iterator[dict[str, Any]]:
+    """Yield what a manifest says; if it, or what the caller looks for in it, is missing, the error says what to do."""
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+        if about["format"] != FORMAT:
+            raise ValueError(f"{path.parent} has format {about['format']}, expected {FORMAT}; {again}")
+        yield about
+    except FileNotFoundError:
+        raise ValueError(f"{path.parent} holds no {holds}") from None
+    except (KeyError, TypeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path} cannot be read ({error}); {again}") from error
 
 
 def read_array(path: Path, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:

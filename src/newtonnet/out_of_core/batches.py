@@ -32,25 +32,19 @@ class Batching:
     """Number of edges on which the homophily is estimated; all edges if there are fewer."""
 
     def __post_init__(self) -> None:
-        for name in ("batch", "run", "homophily_edges"):
-            value = getattr(self, name)
+        for name, value in vars(self).items():
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
 
 
 @dataclass(frozen=True)
 class Worker:
-    """One of several processes that train one model together.
-
-    Attributes:
-        rank: its number.
-        size: the number of workers.
-        add: sums a tensor over all workers, in place.
-    """
+    """Number ``rank`` of the ``size`` processes that train one model together."""
 
     rank: int = 0
     size: int = 1
     add: Callable[[Tensor], None] = lambda numbers: None
+    """Sums a tensor over all workers, in place."""
 
     def share(self, count: int) -> slice:
         """Slice of ``count`` things that belongs to this worker.
@@ -60,24 +54,23 @@ class Worker:
         """
         return slice(count * self.rank // self.size, count * (self.rank + 1) // self.size)
 
-    def any(self, wish: bool) -> bool:
-        """Whether any worker wishes so; all workers get the same answer."""
-        wishes = torch.tensor([float(wish)])
-        self.add(wishes)
-        return bool(wishes[0])
+    def any(self, flag: bool) -> bool:
+        """Whether the argument is true in any worker; all workers get the same answer."""
+        count = torch.tensor([float(flag)])
+        self.add(count)
+        return bool(count[0])
 
 
 def epoch_batches(
     nodes: NDArray[np.int64], batching: Batching, *, seed: int, epoch: int
 ) -> Iterator[NDArray[np.int64]]:
-    """The batches of an epoch, the same for any number of workers; nodes ascend in each, which files are read best by.
+    """The batches of an epoch, the same for any number of workers; each is sorted, since files are read in order.
 
     >>> [batch.tolist() for batch in epoch_batches(np.arange(5), Batching(batch=3), seed=0, epoch=1)]
     [[1, 3, 4], [0, 2]]
     """
     rng = np.random.default_rng([seed % 2**63, epoch])
-    ascending = np.sort(nodes)
-    run = batching.run
+    ascending, run = np.sort(nodes), batching.run
     order = rng.permutation(-(-len(nodes) // run))
     indices = order if run == 1 else (order[:, None] * run + np.arange(run)).ravel()
     indices = indices[indices < len(nodes)]
@@ -87,15 +80,11 @@ def epoch_batches(
 
 @dataclass(frozen=True, eq=False)
 class BatchRows:
-    """What the model reads of some nodes.
-
-    Attributes:
-        terms: their rows of all Chebyshev terms, ``(K+1, B, F)``.
-        first: position of the first of them in the whole batch, which decides on the dropout masks.
-    """
+    """What the model reads of some nodes: their rows of all Chebyshev terms, ``(K+1, B, F)``."""
 
     terms: Tensor
     first: int = 0
+    """Position of the first of them in the whole batch, which determines the dropout masks."""
 
 
 class RowReader:
@@ -115,10 +104,11 @@ class RowReader:
     def read(self, nodes: NDArray[np.int64], first: int = 0) -> BatchRows:
         """The rows of ascending nodes, in a buffer that the next call overwrites."""
         shape = (len(self.terms), len(nodes), self.terms[0].shape[1])
-        if math.prod(shape) > len(self._buffer):
+        size = math.prod(shape)
+        if size > len(self._buffer):
             self._buffer = np.empty(0, dtype=np.float32)  # free the old one before the new one is allocated
-            self._buffer = np.empty(math.prod(shape), dtype=np.float32)
-        out = self._buffer[: math.prod(shape)].reshape(shape)
+            self._buffer = np.empty(size, dtype=np.float32)
+        out = self._buffer[:size].reshape(shape)
         for term, rows in zip(self.terms, out, strict=True):
             take_rows(np.asarray(term) if self.whole else term, nodes, rows, window=self.window)
         return BatchRows(torch.from_numpy(out), first)

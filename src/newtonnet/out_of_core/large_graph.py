@@ -28,9 +28,8 @@ from newtonnet.tables import (
 )
 
 from .adjacency import ENTRIES, Adjacency, EdgePiece, adjacency_of, open_adjacency, write_adjacency
-from .array_files import hash_arrays, new_folder, read_array
+from .array_files import FORMAT, hash_arrays, new_folder, read_array, read_manifest
 
-FORMAT = 1
 FEWEST = 1 << 16
 """Entries that are sorted at once, however little memory is allowed."""
 MOST = np.iinfo(np.int32).max - 1
@@ -109,10 +108,8 @@ def as_large(graph: Graph | LargeGraph) -> LargeGraph:
 def open_graph(folder: str | Path) -> LargeGraph:
     """Open the graph that :func:`write_graph` built in a folder."""
     folder = Path(folder)
-    try:
-        about = json.loads((folder / "graph.json").read_text(encoding="utf-8"))
-        if about["format"] != FORMAT:
-            raise ValueError(f"{folder} has format {about['format']}, expected {FORMAT}; build it again")
+    holds = "graph; build one with write_graph"
+    with read_manifest(folder / "graph.json", holds, again="build it again") as about:
         adjacency = open_adjacency(folder / "adjacency")
         return LargeGraph(
             adjacency=adjacency,
@@ -124,10 +121,6 @@ def open_graph(folder: str | Path) -> LargeGraph:
             features_checksum=str(about["features_checksum"]),
             folder=folder,
         )
-    except FileNotFoundError:
-        raise ValueError(f"{folder} holds no graph; build one with write_graph") from None
-    except (KeyError, TypeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{folder / 'graph.json'} cannot be read ({error}); build it again") from error
 
 
 def write_graph(
@@ -186,8 +179,7 @@ def _write_features(path: Path, pieces: Iterable[NDArray[np.float32]], nodes: in
             if rows.ndim != 2 or rows.shape[1] == 0 or (width and rows.shape[1] != width):
                 expected = f"(m, {width})" if width else "(m, F)"
                 raise ValueError(f"pieces of features must have shape {expected}, got {rows.shape}")
-            bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
-            if len(bad):
+            if len(bad := np.flatnonzero(~np.isfinite(rows).all(axis=1))):
                 raise ValueError(f"features must be finite, but node {seen + int(bad[0])} has a NaN or infinite one")
             stream.write(rows.data)
             seen, width = seen + len(rows), rows.shape[1]

@@ -82,15 +82,7 @@ class OutOfCoreNet(Population):
         self.add_filter(filter)
 
     def forward(self, inputs: BatchRows, noise: Noise | None = None) -> Tensor:  # type: ignore[override]
-        """Logits of some rows.
-
-        Args:
-            inputs: their rows of all terms.
-            noise: dropout of this step; None in evaluation.
-
-        Returns:
-            Shape ``(B, 1, C)``.
-        """
+        """Logits ``(B, 1, C)`` of some rows; ``noise`` is the dropout of this step, None in evaluation."""
         _, rows, features = inputs.terms.shape
         coefficients = self.filter.coefficients(self.filter_parameters())
         filtered = (coefficients.T @ inputs.terms.flatten(1)).view(rows, 1, features)
@@ -162,6 +154,8 @@ def predict_out_of_core(
     model.load_state_dict(dict(state))
     reader = RowReader(features, filter.degree, max_memory=max_memory)
     wanted = np.arange(features.identity.nodes) if nodes is None else nodes
+    if len(wanted) and (wanted[0] < 0 or wanted[-1] >= features.identity.nodes or (np.diff(wanted) < 0).any()):
+        raise ValueError(f"nodes must be in ascending order, from 0 to {features.identity.nodes - 1}")
     out = np.empty((len(wanted), classes), dtype=np.float32)
     for chosen, logits in batched_logits(model, reader, wanted, batch=batch, worker=Worker()):
         out[chosen] = torch.softmax(logits, dim=1).numpy()

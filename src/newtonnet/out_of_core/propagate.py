@@ -13,7 +13,7 @@ from torch import Tensor
 from newtonnet import kernels
 from newtonnet.graphs import Graph, csr_tensor, read_rows
 
-from .adjacency import Adjacency
+from .adjacency import Adjacency, row_blocks
 from .array_files import row_chunks
 from .large_graph import LargeGraph, as_large
 from .store import LOCK, MANIFEST, FeatureStore, StoreIdentity, check_identity, create_store, open_store, write_part
@@ -173,7 +173,7 @@ def _load(store: FeatureStore, k: int, columns: slice, out: Tensor) -> None:
 def _scales(adjacency: Adjacency, *, self_loops: bool) -> Tensor:
     r"""The diagonal :math:`S = D^{-1/2}` of :math:`\hat A = S A S`, float32, ``(n,)``; 0 for a node without edges."""
     scale = torch.empty(adjacency.nodes)
-    for rows in adjacency.blocks(ENTRIES):
+    for rows in row_blocks(adjacency.rows, ENTRIES):
         pointers = read_rows(adjacency.rows, slice(rows.start, rows.stop + 1))
         degree = np.diff(pointers).astype(np.float64)
         if adjacency.weights is not None:
@@ -187,12 +187,9 @@ def _scales(adjacency: Adjacency, *, self_loops: bool) -> Tensor:
 
 
 def _products(adjacency: Adjacency, x: Tensor, *, self_loops: bool) -> Iterator[tuple[slice, Tensor]]:
-    """The rows of A x, or (A + I) x, some at a time: slices of rows and ``(r, c)``.
-
-    Because x is already scaled, an unweighted matrix needs no values: one array of ones serves all rows.
-    """
-    ones = torch.ones(0)
-    for rows in adjacency.blocks(ENTRIES):
+    """The rows of A x, or (A + I) x, some at a time: slices of rows and ``(r, c)``."""
+    ones = torch.ones(0)  # x is scaled, so the values of an unweighted matrix are 1: one array serves all rows
+    for rows in row_blocks(adjacency.rows, ENTRIES):
         pointers = read_rows(adjacency.rows, slice(rows.start, rows.stop + 1))
         inside = slice(int(pointers[0]), int(pointers[-1]))
         count = inside.stop - inside.start

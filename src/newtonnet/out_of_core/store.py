@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from newtonnet.files import write_whole
 from newtonnet.graphs import read_rows
 
-from .array_files import full_disk, read_array, reserve, row_chunks
+from .array_files import FORMAT, full_disk, read_array, read_manifest, reserve, row_chunks
 
-FORMAT = 1
 MANIFEST = "manifest.json"
 LOCK = ".lock"
 """Held by the process that writes to the store."""
@@ -22,16 +21,7 @@ LOCK = ".lock"
 
 @dataclass(frozen=True)
 class StoreIdentity:
-    """Everything that determines the numbers in a store.
-
-    Attributes:
-        nodes: n.
-        features: F.
-        degree: K; there are K+1 terms.
-        self_loops: whether the operator is that of the graph with self-loops.
-        adjacency: checksum of the adjacency.
-        features_checksum: checksum of the features.
-    """
+    """What determines the numbers in a store: n, F, K, whether the graph gets self-loops, and checksums of its data."""
 
     nodes: int
     features: int
@@ -54,11 +44,7 @@ class StoredPart:
 class FeatureStore:
     """A folder with the Chebyshev terms :math:`T_k(L - I) X` for k from 0 to K, each ``(n, F)`` in float32.
 
-    Attributes:
-        folder: where the files are.
-        identity: what determines the numbers.
-        width: number of columns that are computed at once.
-        parts: finished parts, in order.
+    They are computed ``width`` columns at a time; ``parts`` are the finished parts, in order.
     """
 
     folder: Path
@@ -118,44 +104,31 @@ def open_store(folder: str | Path, *, verify: bool = False) -> FeatureStore:
         The store.
     """
     folder = Path(folder)
-    try:
-        about = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        if about["format"] != FORMAT or about["dtype"] != "float32":
-            found = f"format {about['format']} ({about['dtype']})"
-            raise ValueError(f"{folder} has {found}, expected {FORMAT} (float32); remove it and compute it again")
-        parts = tuple(
-            StoredPart((part["columns"][0], part["columns"][1]), part["k"], part["sha256"]) for part in about["parts"]
-        )
+    holds, again = "propagated features; compute them with propagate_to_disk", "remove the folder and compute it again"
+    with read_manifest(folder / MANIFEST, holds, again=again) as about:
+        parts = tuple(StoredPart(tuple(part["columns"]), part["k"], part["sha256"]) for part in about["parts"])
         store = FeatureStore(folder, StoreIdentity(**about["identity"]), int(about["width"]), parts)
-    except FileNotFoundError:
-        raise ValueError(f"{folder} holds no propagated features; compute them with propagate_to_disk") from None
-    except (KeyError, TypeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{folder / MANIFEST} cannot be read ({error}); remove the folder, compute again") from error
     for k in range(store.identity.degree + 1):
         store.term(k)  # checks the size of the file
     for part in store.parts if verify else ():
         if _hash(store, part) != part.sha256:
             where = f"columns {part.columns[0]} to {part.columns[1] - 1} of {store.path(part.k)}"
-            raise ValueError(f"{where} have changed since they were written; remove the folder, compute again")
+            raise ValueError(f"{where} have changed since they were written; {again}")
     return store
 
 
 def check_identity(store: FeatureStore, wanted: StoreIdentity) -> None:
     """Raise an error if the store was computed from something else."""
     words = {
-        "nodes": "nodes",
-        "features": "features",
-        "degree": "degree",
         "self_loops": "self-loops",
         "adjacency": "another graph, adjacency",
         "features_checksum": "other features,",
     }
-    for name, word in words.items():
-        stored, here = getattr(store.identity, name), getattr(wanted, name)
+    for name, here in asdict(wanted).items():
+        stored = getattr(store.identity, name)
         if stored != here:
-            raise ValueError(
-                f"{store.folder} belongs to another run ({word} {stored} there, {here} here); name another folder"
-            )
+            found = f"{words.get(name, name)} {stored} there, {here} here"
+            raise ValueError(f"{store.folder} belongs to another run ({found}); name another folder")
 
 
 def write_part(store: FeatureStore, columns: tuple[int, int], k: int, values: NDArray[np.float32]) -> FeatureStore:
@@ -164,7 +137,7 @@ def write_part(store: FeatureStore, columns: tuple[int, int], k: int, values: ND
     width = store.identity.features
     digest = hashlib.sha256()
     try:
-        with store.path(k).open("r+b", buffering=0) as stream:
+        with store.path(k).open("r+b") as stream:
             for rows in row_chunks(len(values), 4 * width):
                 piece = np.ascontiguousarray(values[rows], dtype="<f4")
                 digest.update(piece.data)
@@ -172,10 +145,8 @@ def write_part(store: FeatureStore, columns: tuple[int, int], k: int, values: ND
                     whole = read_rows(store.term(k), rows)
                     whole[:, lo:hi] = piece
                     piece = whole
-                left, offset = piece.data.cast("B"), rows.start * 4 * width
-                while len(left):
-                    written = os.pwrite(stream.fileno(), left, offset)
-                    left, offset = left[written:], offset + written
+                stream.write(piece.data)
+            stream.flush()
             os.fsync(stream.fileno())
         grown = replace(store, parts=(*store.parts, StoredPart(columns, k, digest.hexdigest())))
         _save(grown)

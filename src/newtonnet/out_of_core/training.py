@@ -166,13 +166,11 @@ def make_job(
     for split in splits:
         for part in PARTS:
             nodes = getattr(split, part)
-            if len(nodes) and (nodes.min() < 0 or nodes.max() >= graph.nodes):
-                outside = nodes[(nodes < 0) | (nodes >= graph.nodes)][0]
-                raise ValueError(f"the split names node {outside}, but the nodes are 0..{graph.nodes - 1}")
+            if len(outside := nodes[(nodes < 0) | (nodes >= graph.nodes)]):
+                raise ValueError(f"the split names node {outside[0]}, but the nodes are 0..{graph.nodes - 1}")
             labels: NDArray[np.integer[Any]] = graph.labels[nodes]
-            if labels.min(initial=0) < 0:
-                unknown = nodes[labels < 0][0]
-                raise ValueError(f"the split names node {unknown}, whose label is unknown; use labelled nodes only")
+            if len(unknown := nodes[labels < 0]):
+                raise ValueError(f"the split names node {unknown[0]}, whose label is unknown; use labelled nodes only")
             alone = len(nodes) and int(labels.min()) == int(labels.max())
             if alone and (part == "train" or setting.config.metric == "roc_auc"):
                 raise ValueError(f"the {part} nodes of split {split.index} have one class only; at least 2 are needed")

@@ -2,16 +2,15 @@
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import torch
-
 from newtonnet.graphs import Graph
+from newtonnet.kernels import use_threads
 from newtonnet.nn import ZOO
 
 from . import timing
@@ -52,7 +51,8 @@ def run_bench(
     if reference is None:
         note("no reference: benchmarks/pyg_newtonnet.py was not found, so its comparison is skipped; see --reference")
     module = timing.load_reference(reference) if reference is not None else None
-    with _thread_count(threads), tempfile.TemporaryDirectory(prefix="newtonnet-bench-") as folder:
+    count = nullcontext() if threads is None else use_threads(threads)
+    with count, tempfile.TemporaryDirectory(prefix="newtonnet-bench-") as folder:
         say("the machine's limits")
         limits = measure_limits(copy_bytes=profile.copy_bytes, seconds=5 * profile.seconds)
         machine = describe_machine(limits)
@@ -68,17 +68,6 @@ def run_bench(
     seconds = round(time.perf_counter() - began, 1)
     front = {"profile": profile.name, "seconds": seconds, "machine": machine, "notes": notes}
     return {**front, **_tidy(result)}
-
-
-@contextmanager
-def _thread_count(threads: int | None) -> Iterator[None]:
-    before = torch.get_num_threads()
-    if threads is not None:
-        torch.set_num_threads(threads)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,14 +136,14 @@ def _time_reference(run: _Sections, module: ModuleType | None) -> dict[str, Any]
         rows[size.name] = timing.time_populations(
             run.graph(size), populations, module, run.timing(profile.rounds), note=run.note
         )
-    compared = {name: row["ratio"] for name, row in rows.items() if "ratio" in row}
+
+    def pick(members: int) -> dict[str, float]:
+        found = {name: row.get("ratio", {}).get(str(members)) for name, row in rows.items()}
+        return {name: ratio for name, ratio in found.items() if ratio is not None}
+
     return {
-        "epoch_ratio": {
-            name: ratio[str(timing.ALONE)] for name, ratio in compared.items() if str(timing.ALONE) in ratio
-        },
-        "population_ratio": {
-            name: r[str(timing.TOGETHER)] for name, r in compared.items() if str(timing.TOGETHER) in r
-        },
+        "epoch_ratio": pick(timing.ALONE),
+        "population_ratio": pick(timing.TOGETHER),
         "throughput": {name: row["throughput"] for name, row in rows.items()},
         "reference": rows,
     }

@@ -14,11 +14,10 @@ from scipy.stats import mannwhitneyu, spearmanr, t
 from newtonnet.datasets import csbm
 from newtonnet.graphs import homophily
 from newtonnet.training import SIGNIFICANT
-from newtonnet_paper.claim import Claim, Line, Request, Unit
+from newtonnet_paper.claim import Line, Request, Unit, define_claim
 from newtonnet_paper.exhibit import BANDS, Curves, Figure, Finding, Report, Series, Table, Value, Verdict, make_table
 
-from .bands import candidate_filters, importances
-from .training import Protocol, sparse_split, train_filters
+from .training import Protocol, candidate_filters, importances, sparse_split, train_filters
 
 Array = NDArray[np.float64]
 
@@ -362,14 +361,4 @@ def _shared(short: Trend, longer: Trend) -> list[tuple[int, int]]:
     return [(places[float(h)], j) for j, h in enumerate(longer.homophily) if float(h) in places]
 
 
-FREQUENCY = Claim(
-    name="frequency",
-    statement=(
-        "The more homophilous a graph, the more low and the less high frequency its best filters pass; the two "
-        "importances cross near h = 1/C, and the middle band matters most there."
-    ),
-    place="Section 3.2, Fig. 1b; other sizes, Appendix E.3, by --nodes and --features",
-    summarise=summarise,
-    units=units,
-    options=frozenset({"nodes", "features", "homophilies"}),
-)
+FREQUENCY = define_claim("frequency", summarise, units=units, options=("nodes", "features", "homophilies"))
