@@ -15,7 +15,6 @@ from .parse import Masks, cache_path, parse_into, parsed_paths, read_facts, read
 from .raw_files import (
     DatasetNotFoundError,
     RawFile,
-    compare_with_first_load,
     data_roots,
     download,
     download_root,
@@ -24,7 +23,6 @@ from .raw_files import (
     locked,
     present_files,
     record_first_load,
-    warn_of_changes,
 )
 from .splits import PAPER_SEED, PROTOCOLS, Split, make_splits
 from .statistics import DatasetSummary, absent, measure
@@ -91,14 +89,13 @@ def load_dataset(name: str, *, data_root: Root = None, directed: Directed = None
     if root is None:
         with locked(download_root() / entry.name):
             root = find_root(entry.files, roots) or download(entry, wanted=roots[0])
-    files = compare_with_first_load(inspect(root, present_files(entry, root)))
+    files = inspect(root, present_files(entry, root))
     path = cache_path(entry.name, files, directed=directed is not None)
     cached = read_graph_file(path)
     if cached is None:
         with locked(path):
             cached = read_graph_file(path) or parse_into(path, entry, root, files, directed=directed is not None)
     record_first_load(files)
-    warn_of_changes(files)
     graph, masks = cached
     return Dataset(entry, graph, _fixed_splits(entry, masks), files, root)
 

@@ -41,7 +41,7 @@ class DatasetEntry:
         differences: why the measured statistics differ from the published ones.
         warnings: what a reader of any result must know.
         generate: makes the graph, for generated ones that need no file.
-        kind: the dataset class, a key of ``sources.CLASSES``.
+        kind: the dataset class, in ``sources`` or PyTorch Geometric.
         options: arguments of that class other than its root.
         root: the root of that class below the data root.
         files: required raw files, below the data root.

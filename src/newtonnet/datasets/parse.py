@@ -72,14 +72,7 @@ def parse_into(
     splits = root / entry.splits if entry.splits in {file.path for file in files} else None
     with scratch() as work, contextlib.redirect_stderr(io.StringIO()):  # the dataset classes print each step
         try:
-            data = read_source(
-                entry.kind,
-                entry.options,
-                root=root / entry.root,
-                processed=work,
-                check=lambda: None,
-                splits=splits,
-            )
+            data = read_source(entry, root, processed=work, splits=splits)
         except Exception as reason:
             raise ValueError(
                 f"data set {entry.name!r}: the raw files in {root / Path(entry.files[0]).parent} cannot be read "
@@ -112,10 +105,8 @@ def _masks(data: "Data") -> Masks:
     """Boolean masks of shape (n,) or (n, S) as one array of shape (S, n)."""
     if data.get("train_mask") is None:
         return np.zeros((0, data.num_nodes), dtype=np.uint8)
-    masks = np.zeros(data.train_mask.reshape(data.num_nodes, -1).T.shape, dtype=np.uint8)
-    for number, key in ((1, "train_mask"), (2, "val_mask"), (3, "test_mask")):
-        masks[data[key].reshape(data.num_nodes, -1).T.numpy().astype(bool)] = number
-    return masks
+    parts = (data[key].reshape(data.num_nodes, -1).T.numpy() for key in ("train_mask", "val_mask", "test_mask"))
+    return np.select([part.astype(bool) for part in parts][::-1], [3, 2, 1]).astype(np.uint8)
 
 
 # The cached file

@@ -7,7 +7,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files as resources
 from pathlib import Path
@@ -124,11 +124,15 @@ def inspect(root: Path, paths: Sequence[str]) -> tuple[RawFile, ...]:
     Args:
         root: the folder that the paths start from.
         paths: files that exist.
+
+    Returns:
+        The files; an unverified one with other bytes than at its first load is ``changed``.
     """
-    return tuple(_inspect(root / path, path) for path in paths)
+    first = _recorded()
+    return tuple(_inspect(root / path, path, first.get(path)) for path in paths)
 
 
-def _inspect(location: Path, path: str) -> RawFile:
+def _inspect(location: Path, path: str, first: str | None) -> RawFile:
     with location.open("rb") as stream:
         found = hashlib.file_digest(stream, "sha256").hexdigest()
     known = known_sums()
@@ -140,7 +144,7 @@ def _inspect(location: Path, path: str) -> RawFile:
             f"wrong checksum of {location}: expected sha256 {' or '.join(originals)}, got {found}; the file is damaged "
             "or a different one: download it again"
         )
-    return RawFile(path, found, "unverified")
+    return RawFile(path, found, "unverified") if first in (None, found) else RawFile(path, found, "changed", first)
 
 
 @cache
@@ -165,29 +169,13 @@ def first_loads_path() -> Path:
     return cache_folder() / "first-loads.txt"
 
 
-def compare_with_first_load(files: Sequence[RawFile]) -> tuple[RawFile, ...]:
-    """The same files; an unverified one with other bytes than at its first load is ``changed``."""
-    first = _recorded()
-    return tuple(
-        replace(file, status="changed", first_sha256=first[file.path])
-        if file.status == "unverified" and first.get(file.path, file.sha256) != file.sha256
-        else file
-        for file in files
-    )
-
-
 def record_first_load(files: Sequence[RawFile]) -> None:
-    """Record the unverified files that have no record yet."""
+    """Record the unverified files that have no record yet, and warn of each file that has changed since."""
     sums = {file.path: file.sha256 for file in files if file.status == "unverified"}
-    if sums.keys() <= _recorded().keys():
-        return
-    with locked(first_loads_path()):
-        sums |= _recorded()
-        write_whole(first_loads_path(), "".join(f"{sha256}  {path}\n" for path, sha256 in sorted(sums.items())))
-
-
-def warn_of_changes(files: Sequence[RawFile]) -> None:
-    """One warning for each file that changed."""
+    if not sums.keys() <= _recorded().keys():
+        with locked(first_loads_path()):
+            sums |= _recorded()
+            write_whole(first_loads_path(), "".join(f"{sha256}  {path}\n" for path, sha256 in sorted(sums.items())))
     for file in files:
         if file.status == "changed":
             warnings.warn(
@@ -221,32 +209,23 @@ def download(entry: DatasetEntry, *, wanted: Path) -> Path:
     Returns:
         The folder that holds them now.
     """
-    from .sources import read_source  # imports torch_geometric
+    from .sources import download_source  # imports torch_geometric
 
     place = download_root()
     with scratch() as work:
-
-        def keep() -> None:
-            inspect(work, present_files(entry, work))
-            for path in present_files(entry, work):
-                (place / path).parent.mkdir(parents=True, exist_ok=True)
-                (work / path).replace(place / path)
-            raise _KeptError
-
         try:
             with _socket_timeout(PATIENCE):
-                read_source(entry.kind, entry.options, root=work / entry.root, processed=work / "processed", check=keep)
-        except _KeptError:
-            return place
+                download_source(entry, work)
+            paths = present_files(entry, work)
+            inspect(work, paths)
         except ChecksumError:
             raise
         except Exception as reason:  # anything that the network or the dataset class may raise
             raise DatasetNotFoundError(_missing(entry, reason, wanted)) from reason
-    raise AssertionError("a dataset class that does not process its files")
-
-
-class _KeptError(Exception):
-    """The raw files are in place; parsing starts again from there."""
+        for path in paths:
+            (place / path).parent.mkdir(parents=True, exist_ok=True)
+            (work / path).replace(place / path)
+    return place
 
 
 def _missing(entry: DatasetEntry, reason: Exception, wanted: Path) -> str:
