@@ -87,10 +87,6 @@ def _entry(name: str, row: dict[str, Any]) -> DatasetEntry:
     return DatasetEntry(name=name, **row)
 
 
-def _read() -> Mapping[str, DatasetEntry]:
-    rows = tomllib.loads(files("newtonnet.datasets").joinpath("catalogue.toml").read_text(encoding="utf-8"))
-    return MappingProxyType({name: _entry(name, row) for name, row in rows.items()})
-
-
-CATALOGUE = _read()
+_ROWS = tomllib.loads(files("newtonnet.datasets").joinpath("catalogue.toml").read_text(encoding="utf-8"))
+CATALOGUE: Mapping[str, DatasetEntry] = MappingProxyType({name: _entry(name, row) for name, row in _ROWS.items()})
 """Every data set by its name, as ``catalogue.toml`` lists them."""

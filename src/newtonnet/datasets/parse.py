@@ -65,7 +65,7 @@ def parse_into(
         directed: keep edges as they are stored.
 
     Returns:
-        The graph and its fixed splits, read back from the cache.
+        The graph and its fixed splits.
     """
     from .sources import read_source  # imports torch_geometric
 
@@ -79,12 +79,10 @@ def parse_into(
                 f"({type(reason).__name__}: {' '.join(str(reason).split())})"
             ) from reason
     graph = _graph(entry, data, directed=directed)
+    masks = _masks(data)
     facts = {"summary": asdict(measure(entry, graph)), "files": [asdict(file) for file in files]}
-    write_graph_file(path, graph, _masks(data), facts)
-    stored = read_graph_file(path)
-    if stored is None:
-        raise OSError(f"the cached graph {path} cannot be read back; is the disk full?")
-    return stored
+    write_graph_file(path, graph, masks, facts)
+    return graph, masks
 
 
 def _graph(entry: DatasetEntry, data: "Data", *, directed: bool) -> Graph:

@@ -63,11 +63,8 @@ def cache_folder() -> Path:
 
     ``$NEWTONNET_CACHE``, else ``$XDG_CACHE_HOME/newtonnet``, else ``~/.cache/newtonnet``.
     """
-    if own := os.environ.get("NEWTONNET_CACHE"):
-        return Path(own).expanduser()
-    if shared := os.environ.get("XDG_CACHE_HOME"):
-        return Path(shared).expanduser() / "newtonnet"
-    return Path.home() / ".cache" / "newtonnet"
+    shared = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(os.environ.get("NEWTONNET_CACHE") or f"{shared}/newtonnet").expanduser()
 
 
 def download_root() -> Path:
@@ -113,23 +110,15 @@ def scratch() -> Iterator[Path]:
 # Checksums
 
 
-def present_files(entry: DatasetEntry, root: Path) -> tuple[str, ...]:
-    """The raw files that are used: the required ones, and the fixed splits if they exist."""
-    return (*entry.files, *([entry.splits] if entry.splits and (root / entry.splits).is_file() else []))
+def inspect(entry: DatasetEntry, root: Path) -> tuple[RawFile, ...]:
+    """Compute the checksums of the raw files below a data root: the required ones, and fixed splits if they exist.
 
-
-def inspect(root: Path, paths: Sequence[str]) -> tuple[RawFile, ...]:
-    """Compute the checksums of raw files; raise an error for one that differs from a known original.
-
-    Args:
-        root: the folder that the paths start from.
-        paths: files that exist.
-
-    Returns:
-        The files; an unverified one with other bytes than at its first load is ``changed``.
+    An unverified file with other bytes than at its first load is ``changed``; one that differs from a known original
+    raises an error.
     """
+    splits = [entry.splits] if entry.splits and (root / entry.splits).is_file() else []
     first = _recorded()
-    return tuple(_inspect(root / path, path, first.get(path)) for path in paths)
+    return tuple(_inspect(root / path, path, first.get(path)) for path in (*entry.files, *splits))
 
 
 def _inspect(location: Path, path: str, first: str | None) -> RawFile:
@@ -211,20 +200,21 @@ def download(entry: DatasetEntry, *, wanted: Path) -> Path:
     """
     from .sources import download_source  # imports torch_geometric
 
-    place = download_root()
+    place, timeout = download_root(), socket.getdefaulttimeout()
     with scratch() as work:
         try:
-            with _socket_timeout(PATIENCE):
-                download_source(entry, work)
-            paths = present_files(entry, work)
-            inspect(work, paths)
+            socket.setdefaulttimeout(PATIENCE)
+            download_source(entry, work)
+            files = inspect(entry, work)
         except ChecksumError:
             raise
         except Exception as reason:  # anything that the network or the dataset class may raise
             raise DatasetNotFoundError(_missing(entry, reason, wanted)) from reason
-        for path in paths:
-            (place / path).parent.mkdir(parents=True, exist_ok=True)
-            (work / path).replace(place / path)
+        finally:
+            socket.setdefaulttimeout(timeout)
+        for file in files:
+            (place / file.path).parent.mkdir(parents=True, exist_ok=True)
+            (work / file.path).replace(place / file.path)
     return place
 
 
@@ -234,13 +224,3 @@ def _missing(entry: DatasetEntry, reason: Exception, wanted: Path) -> str:
     where = " and ".join(f"{', '.join(p.name for p in lacking if p.parent == f)} into {f}" for f in folders)
     because = " ".join(str(reason).split()) or type(reason).__name__
     return f"data set {entry.name!r} is not here: put {where} (from {entry.source}; the download failed: {because})"
-
-
-@contextmanager
-def _socket_timeout(seconds: float) -> Iterator[None]:
-    before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(seconds)
-    try:
-        yield
-    finally:
-        socket.setdefaulttimeout(before)

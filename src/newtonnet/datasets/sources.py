@@ -55,7 +55,8 @@ class SparseLINKX(pyg.LINKXDataset):  # type: ignore[misc]
         mat = loadmat(self.raw_paths[0])
         info = mat["local_info"].astype(np.int64)
         one_hot = OneHotEncoder(dtype=np.float32).fit_transform(np.delete(info, 1, axis=1)).tocoo()
-        x = torch.sparse_coo_tensor(np.stack(one_hot.coords), one_hot.data, one_hot.shape, check_invariants=True)
+        places = torch.from_numpy(np.stack(one_hot.coords))
+        x = torch.sparse_coo_tensor(places, torch.from_numpy(one_hot.data), one_hot.shape, check_invariants=True)
         # The gender, 1 or 2, is the label; 0 means that it is not known.
         return _data(x.coalesce(), np.stack(mat["A"].tocoo().coords), info[:, 1] - 1, self.splits)
 

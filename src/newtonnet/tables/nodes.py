@@ -76,17 +76,20 @@ def read_nodes(
     class_names: Sequence[str] | None = None,
 ) -> NodeTable:
     """Read the nodes of a table in its order; for the arguments see :func:`newtonnet.tables.read_tables`."""
-    coded = () if encoding is None else (column.name for column in encoding.columns if column.kind == "category")
-    texts = {columns.id, columns.label or columns.id, *options.categorical, *coded}
+    kinds = {} if encoding is None else {column.name: column.kind for column in encoding.columns}
+    texts = {columns.id, *options.categorical, *(name for name, kind in kinds.items() if kind == "category")}
+    if columns.label is not None:
+        texts.add(columns.label)
     rows = read_table(nodes, "nodes", text_encoding=options.text_encoding, texts=texts)
     rows.check(columns.id, columns.label, *options.ignore, *options.categorical)
     ids = _ids(rows, columns.id)
     labels, classes = _labels(rows, columns.label, class_names)
-    unnamed = _unnamed(rows.table.column_names, columns, encoding)
+    wanted = {columns.id, columns.label, *kinds}
+    # Columns without a name often hold row numbers.
+    unnamed = [name for name in rows.table.column_names if name not in wanted and is_unnamed(name)]
     kept_apart = (columns.id, columns.label, *options.ignore, *unnamed)
     used = [name for name in rows.table.column_names if name not in kept_apart]
-    numbers = () if encoding is None else {column.name for column in encoding.columns if column.kind == "number"}
-    table = _read_texts(rows.table.select(used), texts, numbers)
+    table = _read_texts(rows.table.select(used), texts, [name for name, kind in kinds.items() if kind == "number"])
     learned = encoding or learn_encoding(
         table, standardise=options.standardise, categorical=options.categorical, where=rows.row
     )
@@ -125,12 +128,6 @@ def _read_texts(table: pa.Table, texts: Collection[str], numbers: Collection[str
         if read is not column:
             table = table.set_column(place, name, read)
     return table
-
-
-def _unnamed(names: Sequence[str], columns: Columns, encoding: Encoding | None) -> list[str]:
-    """Columns without a name, which often hold row numbers, unless they were asked for."""
-    wanted = {columns.id, columns.label} | ({column.name for column in encoding.columns} if encoding else set())
-    return [name for name in names if name not in wanted and is_unnamed(name)]
 
 
 def _label_warnings(rows: NamedTable, label_column: str | None) -> list[str]:

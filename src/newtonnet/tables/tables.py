@@ -18,8 +18,8 @@ from newtonnet.meaning import counted, listed
 from .encoding import Encoding
 from .nodes import NodeTable, read_nodes
 from .options import DEFAULTS, Columns, TableOptions, TableSource
-from .readers import NamedTable, find_usual, read_header, read_table, stream_table
-from .values import first_true, read_commas, to_ids
+from .readers import NamedTable, find_usual, read_header, read_table, stream_edges
+from .values import first_true, holds_reals, read_commas, to_ids
 
 PIECE = 1 << 18
 """Minimum number of rows that are read at once from a file that does not fit in memory."""
@@ -211,12 +211,8 @@ def edge_pieces(
     """
     # Every piece builds a hash table of all ids, so it should have about as many rows.
     rows = max(PIECE, len(ids) // 2)
-    ends = (columns.source, columns.target)
-    pieces = stream_table(
-        Path(edges), "edges", texts=ends, number=columns.weight, rows=rows, text_encoding=text_encoding
-    )
-    for links in pieces:
-        kinds = [links.table.schema.field(column).type for column in ends]
+    for links in stream_edges(Path(edges), columns, rows=rows, text_encoding=text_encoding):
+        kinds = [links.table.schema.field(column).type for column in (columns.source, columns.target)]
         if not all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds):
             ids = ids.cast(pa.string())  # once, not again for every piece
         piece = edge_rows(links, ids, columns)
@@ -279,8 +275,7 @@ def _weights(links: NamedTable, column: str) -> NDArray[np.float32]:
     values = read_commas(links.table[column])
     if not len(values):  # such a column has no type
         return np.zeros(0, dtype=np.float32)
-    numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
-    if not any(test(values.type) for test in numeric):
+    if not holds_reals(values.type):
         raise ValueError(f"column {column!r} of {links.name} must hold numbers, got {values.type}")
     with np.errstate(over="ignore"):
         weights = values.cast(pa.float64(), safe=False).to_numpy().astype(np.float32)
