@@ -78,12 +78,11 @@ def _entry(name: str, row: dict[str, Any]) -> DatasetEntry:
     """An entry from its table in ``catalogue.toml``."""
     if "published" in row:
         row["published"] = Published(**row["published"])
-    if "generate" in row:
-        function, arguments = row["generate"].pop("function"), row["generate"]
-        row["generate"] = partial(_GENERATORS[function], **arguments)
-    names = row.pop("files", ())
+    if arguments := row.get("generate"):
+        row["generate"] = partial(_GENERATORS[arguments.pop("function")], **arguments)
+    names = row.get("files", ())
     row["files"] = tuple(file.replace(_TEN, str(i)) for file in names for i in range(10 if _TEN in file else 1))
-    row["warnings"] = tuple(row.pop("warnings", ()))
+    row["warnings"] = tuple(row.get("warnings", ()))
     return DatasetEntry(name=name, **row)
 
 

@@ -189,14 +189,9 @@ def _recorded() -> dict[str, str]:
 
 
 def download(entry: DatasetEntry, *, wanted: Path) -> Path:
-    """Download the raw files with the dataset class, check them, and keep them only if they are complete.
+    """Download the raw files of a data set, check them, keep them only if they are complete, and return their folder.
 
-    Args:
-        entry: the data set.
-        wanted: the folder where a message asks the user to put them.
-
-    Returns:
-        The folder that holds them now.
+    ``wanted`` is the folder where the message of a failed download asks the user to put them.
     """
     from .sources import download_source  # imports torch_geometric
 

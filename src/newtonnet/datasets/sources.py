@@ -15,6 +15,10 @@ from sklearn.preprocessing import OneHotEncoder
 from torch import Tensor
 from torch_geometric import datasets as pyg
 from torch_geometric.data import Data, InMemoryDataset, download_url, extract_zip
+from torch_geometric.transforms import NormalizeFeatures
+from torch_geometric.utils import coalesce
+
+from newtonnet.graphs import Graph, from_pyg
 
 from .entries import DatasetEntry
 
@@ -27,7 +31,9 @@ def download_source(entry: DatasetEntry, root: Path) -> None:
     _dataset(entry, root, has_process=False, load=lambda self, path: None)
 
 
-def read_source(entry: DatasetEntry, root: Path, *, processed: Path, splits: Path | None = None) -> Data:
+def read_source(
+    entry: DatasetEntry, root: Path, *, processed: Path, splits: Path | None, directed: bool
+) -> tuple[Graph, NDArray[np.uint8]]:
     """Parse the raw files of a data set.
 
     Args:
@@ -35,8 +41,26 @@ def read_source(entry: DatasetEntry, root: Path, *, processed: Path, splits: Pat
         root: the data root with its raw files.
         processed: where its class may write the processed file, instead of beside the raw ones.
         splits: the file of fixed splits beside the raw ones, if there is one.
+        directed: keep edges as they are stored.
+
+    Returns:
+        The graph, and its fixed splits as ``parse.Masks``.
     """
-    return _dataset(entry, root, processed_dir=str(processed), splits=splits)[0]
+    data = _dataset(entry, root, processed_dir=str(processed), splits=splits)[0]
+    if entry.row_normalised:
+        data = NormalizeFeatures()(data)
+    if directed:
+        rows = torch.ones(data.edge_index.shape[1])
+        data.edge_index, data.edge_weight = coalesce(data.edge_index, rows, num_nodes=data.num_nodes, reduce="sum")
+    return from_pyg(data, name=entry.name, directed=directed), _masks(data)
+
+
+def _masks(data: Data) -> NDArray[np.uint8]:
+    """Boolean masks of shape (n,) or (n, S) as one array of shape (S, n)."""
+    if data.get("train_mask") is None:
+        return np.zeros((0, data.num_nodes), dtype=np.uint8)
+    parts = [data[key].reshape(data.num_nodes, -1).T.numpy().astype(bool) for key in PARTS.values()]
+    return np.select(parts[::-1], [3, 2, 1]).astype(np.uint8)
 
 
 def _dataset(entry: DatasetEntry, root: Path, **attributes: Any) -> Any:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
@@ -63,11 +62,8 @@ def describe(graph: Graph) -> Statistics:
     degree = np.diff(graph.adjacency.indptr)
     agreement = homophily(graph)
     parts, membership = connected_components(graph.adjacency, directed=False)
-    filled = (
-        np.diff(graph.features.indptr)
-        if isinstance(graph.features, sp.csr_array)
-        else np.count_nonzero(graph.features, axis=1)
-    )
+    x = graph.features
+    filled = np.count_nonzero(x, axis=1) if isinstance(x, np.ndarray) else np.diff(x.indptr)
     return Statistics(
         nodes=graph.nodes,
         edges=graph.edges,
@@ -120,16 +116,8 @@ def absent(entry: DatasetEntry) -> DatasetSummary:
 
 def measure(entry: DatasetEntry, graph: Graph) -> DatasetSummary:
     """The summary of a loaded graph."""
-    return DatasetSummary(
-        name=entry.name,
-        available=True,
-        nodes=graph.nodes,
-        edges=graph.edges,
-        features=int(graph.features.shape[1]),
-        classes=graph.classes,
-        homophily=round(homophily(graph).edge, 4),
-        metric=entry.metric,
-    )
+    features, share = int(graph.features.shape[1]), round(homophily(graph).edge, 4)
+    return DatasetSummary(entry.name, True, graph.nodes, graph.edges, features, graph.classes, share, entry.metric)
 
 
 def compare(summary: DatasetSummary, published: Published | None) -> tuple[str, ...]:
@@ -145,15 +133,12 @@ def compare(summary: DatasetSummary, published: Published | None) -> tuple[str, 
 def comparison_page(rows: Sequence[tuple[DatasetEntry, DatasetSummary, Sequence[RawFile]]]) -> str:
     """A page in Markdown with a row for every data set that is there, and a line for every difference."""
     here = [row for row in rows if row[1].available]
-    differing = [
-        (entry.name, fields, entry.differences or "NOT EXPLAINED")
-        for entry, summary, _ in here
-        if (fields := compare(summary, entry.published))
-    ]
+    differing = [(e, fields) for e, summary, _ in here if (fields := compare(summary, e.published))]
+    reasons = [f"- **{e.name}** ({', '.join(fields)}): {e.differences or 'NOT EXPLAINED'}." for e, fields in differing]
     absent = ", ".join(entry.name for entry, summary, _ in rows if not summary.available)
     return _PAGE.format(
         measured="\n".join(_row(*row) for row in here),
-        reasons="\n".join(f"- **{name}** ({', '.join(fields)}): {reason}." for name, fields, reason in differing),
+        reasons="\n".join(reasons),
         warnings="\n".join(f"- **{entry.name}**: {warning}." for entry, _, _ in rows for warning in entry.warnings),
         sources="\n".join(f"| {e.name} | {e.about} | {e.source} | {e.licence} |" for e, _, _ in rows),
         absent=f"\nNot measured, because their files were not there: {absent}.\n" if absent else "",

@@ -86,9 +86,6 @@ def learn_encoding(
         standardise: subtract the mean of numbers and divide by their standard deviation; else keep them.
         categorical: columns of numbers to read as categories.
         where: gives the name of a row in messages.
-
-    Returns:
-        How each column becomes features.
     """
     learned = (
         _learn(name, table[name], where, standardise=standardise, categorical=name in categorical)
@@ -197,15 +194,11 @@ def _encode_vector(values: pa.ChunkedArray, column: Column, where: Where) -> NDA
     if not holds_lists(values.type) or not holds_numbers(values.type.value_type):
         raise ValueError(f"column {column.name!r} must hold lists of {column.width} numbers, got {values.type}")
     lengths = pc.fill_null(pc.list_value_length(values), -1).to_numpy()
-    if (lengths != column.width).any():
-        raise ValueError(
-            f"{where(first_true(lengths != column.width))} must hold {column.width} numbers in {column.name!r}"
-        )
+    if (wrong := lengths != column.width).any():
+        raise ValueError(f"{where(first_true(wrong))} must hold {column.width} numbers in {column.name!r}")
     flat = to_numbers(pc.list_flatten(values), column.name, lambda index: where(index // column.width))
-    if np.isnan(flat).any():
-        raise ValueError(
-            f"{where(first_true(np.isnan(flat)) // column.width)} lacks a number in column {column.name!r}"
-        )
+    if (gaps := np.isnan(flat)).any():
+        raise ValueError(f"{where(first_true(gaps) // column.width)} lacks a number in column {column.name!r}")
     return flat.reshape(len(values), column.width).astype(np.float32)
 
 
@@ -227,10 +220,7 @@ def _encode_category(text: pa.ChunkedArray, column: Column) -> sp.csr_array:
 def read_as(table: pa.Table, encoding: Encoding, left_out: Mapping[str, str]) -> str:
     """One line on how columns were read: those of each kind, with their categories and the share of missing values.
 
-    Args:
-        table: the columns that were read.
-        encoding: how they became features.
-        left_out: columns that gave no feature, and why.
+    ``left_out`` are the columns that gave no feature, and why.
     """
     described: dict[Kind, list[str]] = {kind: [] for kind in KINDS}
     for column in encoding.columns:
@@ -245,8 +235,7 @@ def read_as(table: pa.Table, encoding: Encoding, left_out: Mapping[str, str]) ->
 def _in_words(table: pa.Table, column: Column) -> str:
     sizes = {"category": len(column.categories), "vector": column.width}
     details = [f"{sizes[column.kind]:,}"] if column.kind in sizes else []
-    if column.missing:
-        share = pc.mean(is_missing(table[column.name]).cast(pa.float64())).as_py()
+    if column.missing and (share := pc.mean(is_missing(table[column.name]).cast(pa.float64())).as_py()):
         details.append(f"{max(100 * share, 1):.0f}% missing")
     return f"{column.name} ({', '.join(details)})" if details else column.name
 
@@ -254,10 +243,7 @@ def _in_words(table: pa.Table, column: Column) -> str:
 def column_warnings(table: pa.Table, encoding: Encoding, categorical: Sequence[str] = ()) -> list[str]:
     """A sentence for every text column that is probably not a category: nearly numbers, or a name.
 
-    Args:
-        table: the columns that were read.
-        encoding: how they became features.
-        categorical: columns that the user asked to be categories; they get no warning.
+    Columns that the user asked to be ``categorical`` get no warning.
     """
     found = []
     for column in encoding.columns:

@@ -121,7 +121,7 @@ def read_table(source: Any, what: str, *, text_encoding: str, texts: Collection[
                 found = NamedTable(paparquet.read_table(path), str(path))
         else:
             file = open_csv(path, text_encoding)
-            table = _no_rows(file.columns) if file.header_only else _read_csv(file, texts)
+            table = file.columns if file.header_only else _read_csv(file, texts)
             found = NamedTable(table, str(path), partial(_line_of_row, file))
     _check_unique(found)
     if found.table.num_rows == 0 and what == "nodes":
@@ -138,7 +138,7 @@ def read_header(source: Any, what: str, *, text_encoding: str) -> NamedTable:
     if is_parquet(path):
         with _parquet_errors(path):
             return NamedTable(paparquet.read_schema(path).empty_table(), str(path))
-    return NamedTable(_no_rows(open_csv(path, text_encoding).columns), str(path))
+    return NamedTable(open_csv(path, text_encoding).columns, str(path))
 
 
 def stream_edges(path: Path, columns: Columns, *, rows: int, text_encoding: str) -> Iterator[NamedTable]:
@@ -188,10 +188,6 @@ def _check_unique(found: NamedTable) -> None:
     doubled = next((name for name, count in Counter(found.table.column_names).items() if count > 1), None)
     if doubled is not None:
         raise ValueError(f"{found.name} has two columns {doubled!r}; rename one of them")
-
-
-def _no_rows(names: Sequence[str]) -> pa.Table:
-    return pa.Table.from_arrays([pa.nulls(0)] * len(names), names=list(names))
 
 
 def _one_line(message: object) -> str:
@@ -262,12 +258,12 @@ def _parquet_batches(path: Path, columns: Columns, rows: int) -> Iterator[pa.Rec
 
 @dataclass(frozen=True)
 class CsvFile:
-    """A CSV file and what its header shows; ``header_only`` if no row follows."""
+    """A CSV file and what its header shows: the columns, as a table without rows; ``header_only`` if no row follows."""
 
     path: Path
     encoding: str
     delimiter: str
-    columns: tuple[str, ...]
+    columns: pa.Table
     header_only: bool
 
 
@@ -306,7 +302,8 @@ def open_csv(path: Path, text_encoding: str) -> CsvFile:
     for mark in "|:^" if len(columns) == 1 else "":
         if mark in first and rest and rest[0].count(mark) == first.count(mark):
             raise ValueError(f"{path}: only one column found; is {mark!r} the separator? use comma, semicolon or tab")
-    return CsvFile(path, text_encoding, delimiter, tuple(columns), header_only=not more and not any(rest))
+    header = pa.schema([(name, pa.null()) for name in columns]).empty_table()
+    return CsvFile(path, text_encoding, delimiter, header, header_only=not more and not any(rest))
 
 
 def _read_start(path: Path) -> tuple[bytes, bool]:

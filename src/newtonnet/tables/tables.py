@@ -120,9 +120,7 @@ def read_tables(
         name=name or read.name,
         directed=options.directed,
     )
-    tally: Counter[str] = Counter()
-    count_rows(tally, (ends, weights))
-    return reading_of(read, graph, tally, columns, learned=encoding is None)
+    return reading_of(read, graph, count_rows((ends, weights)), columns, learned=encoding is None)
 
 
 def find_columns(nodes: TableSource, edges: TableSource, options: TableOptions = DEFAULTS) -> Columns:
@@ -216,7 +214,7 @@ def edge_pieces(
         if not all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds):
             ids = ids.cast(pa.string())  # once, not again for every piece
         piece = edge_rows(links, ids, columns)
-        count_rows(tally, piece)
+        tally.update(count_rows(piece))
         yield piece
 
 
@@ -227,13 +225,12 @@ def edge_rows(links: NamedTable, ids: pa.Array, columns: Columns) -> EdgeRows:
     return ends, None if columns.weight is None else _weights(links, columns.weight)
 
 
-def count_rows(tally: Counter[str], edges: EdgeRows) -> None:
-    """Add to the counts of all rows, of self-loops, and of other rows of weight 0."""
+def count_rows(edges: EdgeRows) -> Counter[str]:
+    """The number of all rows, of self-loops, and of other rows of weight 0."""
     ends, weights = edges
     loops = ends[0] == ends[1]
-    tally["rows"] += ends.shape[1]
-    tally["loops"] += int(loops.sum())
-    tally["zero"] += 0 if weights is None else int(((weights == 0) & ~loops).sum())
+    zero = 0 if weights is None else int(((weights == 0) & ~loops).sum())
+    return Counter(rows=ends.shape[1], loops=int(loops.sum()), zero=zero)
 
 
 def _check_header(links: NamedTable, ids: pa.Array, columns: Columns) -> None:
@@ -279,9 +276,8 @@ def _weights(links: NamedTable, column: str) -> NDArray[np.float32]:
         raise ValueError(f"column {column!r} of {links.name} must hold numbers, got {values.type}")
     with np.errstate(over="ignore"):
         weights = values.cast(pa.float64(), safe=False).to_numpy().astype(np.float32)
-    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-    if len(bad):
-        index = int(bad[0])
+    if (bad := ~(np.isfinite(weights) & (weights >= 0))).any():
+        index = first_true(bad)
         value = values[index].as_py()
         found = "no weight" if value is None else f"the weight {value:g}"
         wanted = "at most 3.4e38" if value is not None and 0 < value < np.inf else "finite and not negative"

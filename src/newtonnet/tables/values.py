@@ -102,7 +102,7 @@ def _is_whole(numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def to_numbers(values: pa.ChunkedArray, name: str, where: Where) -> NDArray[np.float64]:
-    """Finite numbers with NaN for missing ones; dates and times are counted in days."""
+    """Finite numbers with NaN for missing ones; dates are counted in days, durations and times of day in their unit."""
     kind, days = values.type, 1
     if values.null_count == len(values):  # a CSV column without values has no useful type
         return np.full(len(values), np.nan)
@@ -131,13 +131,13 @@ def to_numbers(values: pa.ChunkedArray, name: str, where: Where) -> NDArray[np.f
 
 def _not_a_number(values: pa.ChunkedArray, name: str, where: Where) -> str:
     """The message for the first text that is not a number."""
-    if holds_text(values.type):
-        for index, text in enumerate(as_text(values, name).to_pylist()):
-            if text is not None and not is_number(text):
-                return (
-                    f"{where(index)} holds {text!r} in column {name!r}, which must hold numbers; write a number with a "
-                    "decimal point, or leave the cell blank"
-                )
+    texts = as_text(values, name).to_pylist() if holds_text(values.type) else []
+    for index, text in enumerate(texts):
+        if text is not None and not is_number(text):
+            return (
+                f"{where(index)} holds {text!r} in column {name!r}, which must hold numbers; write a number with a "
+                "decimal point, or leave the cell blank"
+            )
     return f"column {name!r} must hold numbers, got {values.type}"
 
 
@@ -194,10 +194,8 @@ def read_dates(values: pa.ChunkedArray) -> pa.ChunkedArray:
 def read_commas(values: pa.ChunkedArray, *, surely: bool = False) -> pa.ChunkedArray:
     """Texts that are all numbers with a decimal comma, integers, or missing, as numbers; others as they are.
 
-    Args:
-        values: a column.
-        surely: it holds numbers; if not known, 1,234 may be a thousand, and some value needs other than three digits
-            after the comma.
+    Unless the column ``surely`` holds numbers, 1,234 may be a thousand: some value must have other than three digits
+    after its comma.
 
     >>> read_commas(pa.chunked_array([["1,5", "1.234,25", "7", "NA"]])).to_pylist()
     [1.5, 1234.25, 7.0, None]
