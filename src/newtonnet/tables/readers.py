@@ -347,11 +347,11 @@ def _with_encoding(text_encoding: str) -> str:
 def _read_csv(file: CsvFile, texts: Collection[str]) -> pa.Table:
     """All rows; types are inferred, except for the columns of texts."""
     types = dict.fromkeys(texts, pa.string())
-    with _csv_errors(file) as note:
+    with _csv_errors(file) as options:
         block = BLOCK
         while True:
             try:
-                table = pacsv.read_csv(file.path, **_csv_options(file, types, note, block=block))
+                table = pacsv.read_csv(file.path, **options(types, block=block))
                 break
             except pa.ArrowInvalid as reason:
                 if "straddling" not in str(reason) or block >= LARGEST_BLOCK:  # pyarrow's word for a longer row
@@ -373,18 +373,17 @@ def _csv_batches(file: CsvFile, columns: Columns) -> Iterator[pa.RecordBatch]:
         _check_quotes(file)
         return ValueError(f"column {weight!r} of {file.path} must hold numbers, got {kind}")
 
-    with _csv_errors(file) as note:
+    with _csv_errors(file) as options:
         if weight is not None:
             # pyarrow infers a type from the first block alone, and integers there may be followed by other numbers.
-            with pacsv.open_csv(file.path, **_csv_options(file, {}, note, columns=[weight])) as reader:
+            with pacsv.open_csv(file.path, **options({}, columns=[weight])) as reader:
                 kind = reader.schema.field(weight).type
             if pa.types.is_binary(kind):  # pyarrow's type of text it cannot decode
                 _check_text(file.path, file.encoding)
             if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
                 raise not_numbers(kind)
             types[weight] = pa.float64()
-        options = _csv_options(file, types, note, columns=_read_columns(columns))
-        with pacsv.open_csv(file.path, **options) as reader:
+        with pacsv.open_csv(file.path, **options(types, columns=_read_columns(columns))) as reader:
             try:
                 yield from reader
             except pa.ArrowInvalid as reason:
@@ -393,39 +392,30 @@ def _csv_batches(file: CsvFile, columns: Columns) -> Iterator[pa.RecordBatch]:
                 raise
 
 
-def _csv_options(
-    file: CsvFile,
-    types: Mapping[str, pa.DataType],
-    note: Callable[[Any], str],
-    *,
-    block: int | None = None,
-    columns: Sequence[str] = (),
-) -> dict[str, Any]:
-    """Options of pyarrow; ``note`` is called with every row that has another number of fields than the header."""
-    return {
-        # One thread: only then does pyarrow number broken rows.
-        "read_options": pacsv.ReadOptions(encoding=file.encoding, use_threads=False, block_size=block or BLOCK),
-        "parse_options": pacsv.ParseOptions(
-            delimiter=file.delimiter, newlines_in_values=True, invalid_row_handler=note
-        ),
-        "convert_options": pacsv.ConvertOptions(
-            null_values=list(MISSING), column_types=dict(types), include_columns=list(columns) or None
-        ),
-    }
-
-
 @contextmanager
-def _csv_errors(file: CsvFile) -> Iterator[Callable[[Any], str]]:
-    """Put an error of pyarrow into one clear line; yields the function that notes broken rows."""
+def _csv_errors(file: CsvFile) -> Iterator[Callable[..., dict[str, Any]]]:
+    """Put an error of pyarrow into one clear line; yields a function that gives the options of pyarrow."""
     broken: list[Any] = []
 
     def note(row: Any) -> str:
         broken.append(row)
         return "error"
 
+    def options(
+        types: Mapping[str, pa.DataType], *, columns: Sequence[str] | None = None, block: int | None = None
+    ) -> dict[str, Any]:
+        parse = {"delimiter": file.delimiter, "newlines_in_values": True, "invalid_row_handler": note}
+        convert = {"null_values": MISSING, "column_types": types, "include_columns": columns}
+        return {
+            # One thread: only then does pyarrow number broken rows.
+            "read_options": pacsv.ReadOptions(encoding=file.encoding, use_threads=False, block_size=block or BLOCK),
+            "parse_options": pacsv.ParseOptions(**parse),
+            "convert_options": pacsv.ConvertOptions(**convert),
+        }
+
     try:
         with _decompression_errors(file.path):
-            yield note
+            yield options
     except (pa.ArrowInvalid, UnicodeError) as reason:
         _check_quotes(file)
         if broken:
