@@ -19,14 +19,14 @@ MOST_LISTED = 10
 """Names that a message lists."""
 
 
-def listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str], most: int = MOST_LISTED) -> str:
     """The first names, and how many more there are.
 
     >>> listed(["a", "b"]), listed("abcdefghijklm")
     ('a, b', 'a, b, c, d, e, f, g, h, i, j and 3 more')
     """
-    more = len(names) - MOST_LISTED
-    return ", ".join(names[:MOST_LISTED]) + (f" and {more:,} more" if more > 0 else "")
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def counted(number: int, noun: str) -> str:

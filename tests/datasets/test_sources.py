@@ -1,5 +1,6 @@
 import gzip
 import resource
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -203,5 +204,6 @@ def test_an_archive_is_unpacked_without_its_top_folder(top, name, files, tmp_pat
     monkeypatch.setattr(sources, "download_url", serve)
     place = tmp_path / "place"
     place.mkdir()
-    sources._download_zip(getattr(sources, name).url, place)
+    source = getattr(sources, name)
+    source.download(SimpleNamespace(url=source.url, raw_dir=str(place)))
     assert sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()) == sorted(files)

@@ -38,9 +38,7 @@ def in_pieces(path, ids, columns, text_encoding="utf-8"):
     assert len(pieces) > 2
     ends = np.concatenate([ends for ends, _ in pieces], axis=1)
     weights = None if columns.weight is None else np.concatenate([weights for _, weights in pieces])
-    expected = Counter()
-    count_rows(expected, (ends, weights))
-    assert tally == expected
+    assert tally == count_rows((ends, weights))
     return ends, weights
 
 

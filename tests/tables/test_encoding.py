@@ -253,3 +253,9 @@ def test_too_many_texts_are_refused_with_the_reason_they_are_texts():
     table = pa.table({"x": [f"{i},5" for i in range(1500)]})
     with pytest.raises(ValueError, match="such as '0,5': write numbers with a decimal point"):
         learn_encoding(table)
+
+
+def test_a_later_table_without_gaps_is_not_said_to_have_any():
+    encoding = learn_encoding(pa.table({"age": [1.0, None, 3.0]}))
+    assert read_as(pa.table({"age": [1.0, None, 3.0]}), encoding, {}) == "numbers: age (33% missing)"
+    assert read_as(pa.table({"age": [1.0, 2.0, 3.0]}), encoding, {}) == "numbers: age"

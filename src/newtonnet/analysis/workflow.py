@@ -22,10 +22,11 @@ from sklearn.base import clone
 from newtonnet.estimator import NewtonNetClassifier, score
 from newtonnet.files import write_whole
 from newtonnet.graphs import Graph, check_trainable
+from newtonnet.meaning import listed
 from newtonnet.nn import find_model
 from newtonnet.out_of_core import PROPAGATION_MEMORY, read_tables_on_disk
 from newtonnet.report import Findings, ModelScores, gather, guess, headline, is_known, plural, render_findings
-from newtonnet.tables import Reading, TableOptions, TableSource, column_names, listed, read_tables
+from newtonnet.tables import Reading, TableOptions, TableSource, column_names, read_tables
 
 from .evaluation import StartStep, evaluate_models, first_interrupt, held_out_folds
 from .run_folder import (

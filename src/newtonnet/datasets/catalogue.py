@@ -15,18 +15,15 @@ from .parse import Masks, cache_path, parse_into, parsed_paths, read_facts, read
 from .raw_files import (
     DatasetNotFoundError,
     RawFile,
-    compare_with_first_load,
     data_roots,
     download,
     download_root,
     find_root,
     inspect,
     locked,
-    present_files,
     record_first_load,
-    warn_of_changes,
 )
-from .splits import PAPER_SEED, PROTOCOLS, Split, make_splits
+from .splits import PAPER_SEED, Split, make_splits
 from .statistics import DatasetSummary, absent, measure
 
 Directed = Literal["as-stored"] | None
@@ -81,24 +78,24 @@ def load_dataset(name: str, *, data_root: Root = None, directed: Directed = None
     """
     if directed not in (None, "as-stored"):
         raise ValueError(f"directed must be None or 'as-stored', got {directed!r}")
+    as_stored = directed is not None
     entry = find_entry(name)
     if entry.generate is not None:
         return Dataset(entry, replace(entry.generate(), name=entry.name), (), (), None)
     roots = data_roots(data_root)
     root = find_root(entry.files, roots)
-    if root is None and data_root is None and (kept := _last_parsed(entry, directed=directed is not None)):
+    if root is None and data_root is None and (kept := _last_parsed(entry, directed=as_stored)):
         return kept
     if root is None:
         with locked(download_root() / entry.name):
             root = find_root(entry.files, roots) or download(entry, wanted=roots[0])
-    files = compare_with_first_load(inspect(root, present_files(entry, root)))
-    path = cache_path(entry.name, files, directed=directed is not None)
+    files = inspect(entry, root)
+    path = cache_path(entry.name, files, directed=as_stored)
     cached = read_graph_file(path)
     if cached is None:
         with locked(path):
-            cached = read_graph_file(path) or parse_into(path, entry, root, files, directed=directed is not None)
+            cached = read_graph_file(path) or parse_into(path, entry, root, files, directed=as_stored)
     record_first_load(files)
-    warn_of_changes(files)
     graph, masks = cached
     return Dataset(entry, graph, _fixed_splits(entry, masks), files, root)
 
@@ -106,8 +103,7 @@ def load_dataset(name: str, *, data_root: Root = None, directed: Directed = None
 def _last_parsed(entry: DatasetEntry, *, directed: bool) -> Dataset | None:
     """The data set from the cache alone, with the provenance stored there."""
     for path in parsed_paths(entry.name, directed=directed):
-        cached, facts = read_graph_file(path), read_facts(path)
-        if cached is not None and facts is not None:
+        if (cached := read_graph_file(path)) and (facts := read_facts(path)):
             graph, masks = cached
             files = tuple(RawFile(**file) for file in facts["files"])
             return Dataset(entry, graph, _fixed_splits(entry, masks), files, None)
@@ -130,8 +126,6 @@ def load_splits(
         The splits.
     """
     dataset = load_dataset(name, data_root=data_root)
-    if protocol not in ("fixed", *PROTOCOLS):
-        raise ValueError(f"unknown protocol {protocol!r}; available: fixed, {', '.join(PROTOCOLS)}")
     if protocol != "fixed":
         return make_splits(dataset.graph, protocol, count=10 if count is None else count, seed=seed)
     if not dataset.splits:
@@ -155,7 +149,7 @@ def summarise(name: str, *, data_root: Root = None) -> DatasetSummary:
     if entry.generate is None:
         root = find_root(entry.files, data_roots(data_root))
         if root is not None:
-            paths = [cache_path(entry.name, inspect(root, present_files(entry, root)), directed=False)]
+            paths = [cache_path(entry.name, inspect(entry, root), directed=False)]
         else:
             paths = parsed_paths(entry.name, directed=False) if data_root is None else []
         facts = next((facts for path in paths if (facts := read_facts(path)) is not None), None)
@@ -167,15 +161,7 @@ def summarise(name: str, *, data_root: Root = None) -> DatasetSummary:
 
 
 def _fixed_splits(entry: DatasetEntry, masks: Masks) -> tuple[Split, ...]:
-    if not entry.fixed:
-        return ()
     return tuple(
-        Split(
-            train=np.flatnonzero(row == 1),
-            validation=np.flatnonzero(row == 2),
-            test=np.flatnonzero(row == 3),
-            protocol=entry.fixed,
-            index=index,
-        )
-        for index, row in enumerate(masks)
+        Split(np.flatnonzero(row == 1), np.flatnonzero(row == 2), np.flatnonzero(row == 3), entry.fixed, index)
+        for index, row in enumerate(masks if entry.fixed else ())
     )

@@ -41,7 +41,7 @@ class DatasetEntry:
         differences: why the measured statistics differ from the published ones.
         warnings: what a reader of any result must know.
         generate: makes the graph, for generated ones that need no file.
-        kind: the dataset class, a key of ``sources.CLASSES``.
+        kind: the dataset class, in ``sources`` or PyTorch Geometric.
         options: arguments of that class other than its root.
         root: the root of that class below the data root.
         files: required raw files, below the data root.
@@ -78,19 +78,14 @@ def _entry(name: str, row: dict[str, Any]) -> DatasetEntry:
     """An entry from its table in ``catalogue.toml``."""
     if "published" in row:
         row["published"] = Published(**row["published"])
-    if "generate" in row:
-        function, arguments = row["generate"].pop("function"), row["generate"]
-        row["generate"] = partial(_GENERATORS[function], **arguments)
-    names = row.pop("files", ())
+    if arguments := row.get("generate"):
+        row["generate"] = partial(_GENERATORS[arguments.pop("function")], **arguments)
+    names = row.get("files", ())
     row["files"] = tuple(file.replace(_TEN, str(i)) for file in names for i in range(10 if _TEN in file else 1))
-    row["warnings"] = tuple(row.pop("warnings", ()))
+    row["warnings"] = tuple(row.get("warnings", ()))
     return DatasetEntry(name=name, **row)
 
 
-def _read() -> Mapping[str, DatasetEntry]:
-    rows = tomllib.loads(files("newtonnet.datasets").joinpath("catalogue.toml").read_text(encoding="utf-8"))
-    return MappingProxyType({name: _entry(name, row) for name, row in rows.items()})
-
-
-CATALOGUE = _read()
+_ROWS = tomllib.loads(files("newtonnet.datasets").joinpath("catalogue.toml").read_text(encoding="utf-8"))
+CATALOGUE: Mapping[str, DatasetEntry] = MappingProxyType({name: _entry(name, row) for name, row in _ROWS.items()})
 """Every data set by its name, as ``catalogue.toml`` lists them."""

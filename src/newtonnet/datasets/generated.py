@@ -67,9 +67,8 @@ def csbm(
         axis=1,
     )
     direction = rng.standard_normal(features) / math.sqrt(features)
-    signs = 2.0 * labels - 1
     x = rng.standard_normal((nodes, features), dtype=np.float32) / np.float32(math.sqrt(features))
-    x += (math.sqrt(mu / n) * signs[:, None] * direction).astype(np.float32)
+    x += (math.sqrt(mu / n) * (2.0 * labels - 1)[:, None] * direction).astype(np.float32)
     return from_edges(edges, x, labels=labels, name=f"csbm-{homophily:g}")
 
 

@@ -9,21 +9,18 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from newtonnet.files import whole_file
-from newtonnet.graphs import Features, Graph, from_pyg
+from newtonnet.graphs import Features, Graph
 
 from .entries import DatasetEntry
 from .raw_files import RawFile, cache_folder, scratch
 from .statistics import measure
-
-if TYPE_CHECKING:  # slow to import, and used only to parse raw files
-    from torch_geometric.data import Data
 
 FORMAT = 2
 """Version of the cached files; raised when those of an older release must not be used."""
@@ -55,67 +52,21 @@ def _stem(name: str, *, directed: bool) -> str:
 def parse_into(
     path: Path, entry: DatasetEntry, root: Path, files: Sequence[RawFile], *, directed: bool
 ) -> tuple[Graph, Masks]:
-    """Parse checked raw files and cache the graph.
-
-    Args:
-        path: where the graph is cached.
-        entry: the data set.
-        root: the folder that holds the raw files.
-        files: the raw files, stored as the graph's provenance; no other file is read.
-        directed: keep edges as they are stored.
-
-    Returns:
-        The graph and its fixed splits, read back from the cache.
-    """
+    """Parse checked raw files below ``root``, and cache the graph in ``path``, with the files as its provenance."""
     from .sources import read_source  # imports torch_geometric
 
     splits = root / entry.splits if entry.splits in {file.path for file in files} else None
     with scratch() as work, contextlib.redirect_stderr(io.StringIO()):  # the dataset classes print each step
         try:
-            data = read_source(
-                entry.kind,
-                entry.options,
-                root=root / entry.root,
-                processed=work,
-                check=lambda: None,
-                splits=splits,
-            )
+            graph, masks = read_source(entry, root, processed=work, splits=splits, directed=directed)
         except Exception as reason:
             raise ValueError(
                 f"data set {entry.name!r}: the raw files in {root / Path(entry.files[0]).parent} cannot be read "
                 f"({type(reason).__name__}: {' '.join(str(reason).split())})"
             ) from reason
-    graph = _graph(entry, data, directed=directed)
     facts = {"summary": asdict(measure(entry, graph)), "files": [asdict(file) for file in files]}
-    write_graph_file(path, graph, _masks(data), facts)
-    stored = read_graph_file(path)
-    if stored is None:
-        raise OSError(f"the cached graph {path} cannot be read back; is the disk full?")
-    return stored
-
-
-def _graph(entry: DatasetEntry, data: "Data", *, directed: bool) -> Graph:
-    if entry.row_normalised:
-        from torch_geometric.transforms import NormalizeFeatures
-
-        data = NormalizeFeatures()(data)
-    if directed:
-        import torch
-        from torch_geometric.utils import coalesce
-
-        rows = torch.ones(data.edge_index.shape[1])
-        data.edge_index, data.edge_weight = coalesce(data.edge_index, rows, num_nodes=data.num_nodes, reduce="sum")
-    return from_pyg(data, name=entry.name, directed=directed)
-
-
-def _masks(data: "Data") -> Masks:
-    """Boolean masks of shape (n,) or (n, S) as one array of shape (S, n)."""
-    if data.get("train_mask") is None:
-        return np.zeros((0, data.num_nodes), dtype=np.uint8)
-    masks = np.zeros(data.train_mask.reshape(data.num_nodes, -1).T.shape, dtype=np.uint8)
-    for number, key in ((1, "train_mask"), (2, "val_mask"), (3, "test_mask")):
-        masks[data[key].reshape(data.num_nodes, -1).T.numpy().astype(bool)] = number
-    return masks
+    write_graph_file(path, graph, masks, facts)
+    return graph, masks
 
 
 # The cached file

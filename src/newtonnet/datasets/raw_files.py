@@ -7,7 +7,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files as resources
 from pathlib import Path
@@ -63,11 +63,8 @@ def cache_folder() -> Path:
 
     ``$NEWTONNET_CACHE``, else ``$XDG_CACHE_HOME/newtonnet``, else ``~/.cache/newtonnet``.
     """
-    if own := os.environ.get("NEWTONNET_CACHE"):
-        return Path(own).expanduser()
-    if shared := os.environ.get("XDG_CACHE_HOME"):
-        return Path(shared).expanduser() / "newtonnet"
-    return Path.home() / ".cache" / "newtonnet"
+    shared = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(os.environ.get("NEWTONNET_CACHE") or f"{shared}/newtonnet").expanduser()
 
 
 def download_root() -> Path:
@@ -113,22 +110,18 @@ def scratch() -> Iterator[Path]:
 # Checksums
 
 
-def present_files(entry: DatasetEntry, root: Path) -> tuple[str, ...]:
-    """The raw files that are used: the required ones, and the fixed splits if they exist."""
-    return (*entry.files, *([entry.splits] if entry.splits and (root / entry.splits).is_file() else []))
+def inspect(entry: DatasetEntry, root: Path) -> tuple[RawFile, ...]:
+    """Compute the checksums of the raw files below a data root: the required ones, and fixed splits if they exist.
 
-
-def inspect(root: Path, paths: Sequence[str]) -> tuple[RawFile, ...]:
-    """Compute the checksums of raw files; raise an error for one that differs from a known original.
-
-    Args:
-        root: the folder that the paths start from.
-        paths: files that exist.
+    An unverified file with other bytes than at its first load is ``changed``; one that differs from a known original
+    raises an error.
     """
-    return tuple(_inspect(root / path, path) for path in paths)
+    splits = [entry.splits] if entry.splits and (root / entry.splits).is_file() else []
+    first = _recorded()
+    return tuple(_inspect(root / path, path, first.get(path)) for path in (*entry.files, *splits))
 
 
-def _inspect(location: Path, path: str) -> RawFile:
+def _inspect(location: Path, path: str, first: str | None) -> RawFile:
     with location.open("rb") as stream:
         found = hashlib.file_digest(stream, "sha256").hexdigest()
     known = known_sums()
@@ -140,7 +133,7 @@ def _inspect(location: Path, path: str) -> RawFile:
             f"wrong checksum of {location}: expected sha256 {' or '.join(originals)}, got {found}; the file is damaged "
             "or a different one: download it again"
         )
-    return RawFile(path, found, "unverified")
+    return RawFile(path, found, "unverified") if first in (None, found) else RawFile(path, found, "changed", first)
 
 
 @cache
@@ -165,29 +158,13 @@ def first_loads_path() -> Path:
     return cache_folder() / "first-loads.txt"
 
 
-def compare_with_first_load(files: Sequence[RawFile]) -> tuple[RawFile, ...]:
-    """The same files; an unverified one with other bytes than at its first load is ``changed``."""
-    first = _recorded()
-    return tuple(
-        replace(file, status="changed", first_sha256=first[file.path])
-        if file.status == "unverified" and first.get(file.path, file.sha256) != file.sha256
-        else file
-        for file in files
-    )
-
-
 def record_first_load(files: Sequence[RawFile]) -> None:
-    """Record the unverified files that have no record yet."""
+    """Record the unverified files that have no record yet, and warn of each file that has changed since."""
     sums = {file.path: file.sha256 for file in files if file.status == "unverified"}
-    if sums.keys() <= _recorded().keys():
-        return
-    with locked(first_loads_path()):
-        sums |= _recorded()
-        write_whole(first_loads_path(), "".join(f"{sha256}  {path}\n" for path, sha256 in sorted(sums.items())))
-
-
-def warn_of_changes(files: Sequence[RawFile]) -> None:
-    """One warning for each file that changed."""
+    if not sums.keys() <= _recorded().keys():
+        with locked(first_loads_path()):
+            sums |= _recorded()
+            write_whole(first_loads_path(), "".join(f"{sha256}  {path}\n" for path, sha256 in sorted(sums.items())))
     for file in files:
         if file.status == "changed":
             warnings.warn(
@@ -212,41 +189,28 @@ def _recorded() -> dict[str, str]:
 
 
 def download(entry: DatasetEntry, *, wanted: Path) -> Path:
-    """Download the raw files with the dataset class, check them, and keep them only if they are complete.
+    """Download the raw files of a data set, check them, keep them only if they are complete, and return their folder.
 
-    Args:
-        entry: the data set.
-        wanted: the folder where a message asks the user to put them.
-
-    Returns:
-        The folder that holds them now.
+    ``wanted`` is the folder where the message of a failed download asks the user to put them.
     """
-    from .sources import read_source  # imports torch_geometric
+    from .sources import download_source  # imports torch_geometric
 
-    place = download_root()
+    place, timeout = download_root(), socket.getdefaulttimeout()
     with scratch() as work:
-
-        def keep() -> None:
-            inspect(work, present_files(entry, work))
-            for path in present_files(entry, work):
-                (place / path).parent.mkdir(parents=True, exist_ok=True)
-                (work / path).replace(place / path)
-            raise _KeptError
-
         try:
-            with _socket_timeout(PATIENCE):
-                read_source(entry.kind, entry.options, root=work / entry.root, processed=work / "processed", check=keep)
-        except _KeptError:
-            return place
+            socket.setdefaulttimeout(PATIENCE)
+            download_source(entry, work)
+            files = inspect(entry, work)
         except ChecksumError:
             raise
         except Exception as reason:  # anything that the network or the dataset class may raise
             raise DatasetNotFoundError(_missing(entry, reason, wanted)) from reason
-    raise AssertionError("a dataset class that does not process its files")
-
-
-class _KeptError(Exception):
-    """The raw files are in place; parsing starts again from there."""
+        finally:
+            socket.setdefaulttimeout(timeout)
+        for file in files:
+            (place / file.path).parent.mkdir(parents=True, exist_ok=True)
+            (work / file.path).replace(place / file.path)
+    return place
 
 
 def _missing(entry: DatasetEntry, reason: Exception, wanted: Path) -> str:
@@ -255,13 +219,3 @@ def _missing(entry: DatasetEntry, reason: Exception, wanted: Path) -> str:
     where = " and ".join(f"{', '.join(p.name for p in lacking if p.parent == f)} into {f}" for f in folders)
     because = " ".join(str(reason).split()) or type(reason).__name__
     return f"data set {entry.name!r} is not here: put {where} (from {entry.source}; the download failed: {because})"
-
-
-@contextmanager
-def _socket_timeout(seconds: float) -> Iterator[None]:
-    before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(seconds)
-    try:
-        yield
-    finally:
-        socket.setdefaulttimeout(before)

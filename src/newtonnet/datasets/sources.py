@@ -1,89 +1,91 @@
 """Raw files to PyTorch Geometric data: its own dataset classes, and similar classes for what it lacks."""
 
 import pickle
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import torch
 from numpy.typing import NDArray
 from scipy.io import loadmat
+from sklearn.preprocessing import OneHotEncoder
+from torch import Tensor
+from torch_geometric import datasets as pyg
 from torch_geometric.data import Data, InMemoryDataset, download_url, extract_zip
-from torch_geometric.datasets import (
-    Actor,
-    Amazon,
-    HeterophilousGraphDataset,
-    LINKXDataset,
-    Planetoid,
-    WebKB,
-    WikipediaNetwork,
-)
+from torch_geometric.transforms import NormalizeFeatures
+from torch_geometric.utils import coalesce
+
+from newtonnet.graphs import Graph, from_pyg
+
+from .entries import DatasetEntry
+
+PARTS = {"train": "train_mask", "valid": "val_mask", "test": "test_mask"}
+"""Parts of a published split, and their masks in PyTorch Geometric."""
+
+
+def download_source(entry: DatasetEntry, root: Path) -> None:
+    """Download the raw files of a data set that are missing below a data root; none of them is parsed."""
+    _dataset(entry, root, has_process=False, load=lambda self, path: None)
 
 
 def read_source(
-    kind: str,
-    options: Mapping[str, Any],
-    *,
-    root: Path,
-    processed: Path,
-    check: Callable[[], None],
-    splits: Path | None = None,
-) -> Data:
-    """Read the graph of one dataset class.
+    entry: DatasetEntry, root: Path, *, processed: Path, splits: Path | None, directed: bool
+) -> tuple[Graph, NDArray[np.uint8]]:
+    """Parse the raw files of a data set.
 
     Args:
-        kind: a key of ``CLASSES``.
-        options: arguments of the class other than its root.
-        root: the root of the class; missing raw files are downloaded into it.
-        processed: where the class may write its processed file, instead of beside the raw ones.
-        check: called when the raw files are complete, before any of them is parsed.
+        entry: the data set.
+        root: the data root with its raw files.
+        processed: where its class may write the processed file, instead of beside the raw ones.
         splits: the file of fixed splits beside the raw ones, if there is one.
+        directed: keep edges as they are stored.
+
+    Returns:
+        The graph, and its fixed splits as ``parse.Masks``.
     """
-    source = CLASSES[kind]
-
-    def process(self: Any) -> None:
-        check()
-        source.process(self)
-
-    given = {"process": process, "processed_dir": str(processed), "splits": splits}
-    checked = type(source.__name__, (source,), given)
-    return checked(str(root), **options)[0]
+    data = _dataset(entry, root, processed_dir=str(processed), splits=splits)[0]
+    if entry.row_normalised:
+        data = NormalizeFeatures()(data)
+    if directed:
+        rows = torch.ones(data.edge_index.shape[1])
+        data.edge_index, data.edge_weight = coalesce(data.edge_index, rows, num_nodes=data.num_nodes, reduce="sum")
+    return from_pyg(data, name=entry.name, directed=directed), _masks(data)
 
 
-class SparseLINKX(LINKXDataset):  # type: ignore[misc]
+def _masks(data: Data) -> NDArray[np.uint8]:
+    """Boolean masks of shape (n,) or (n, S) as one array of shape (S, n)."""
+    if data.get("train_mask") is None:
+        return np.zeros((0, data.num_nodes), dtype=np.uint8)
+    parts = [data[key].reshape(data.num_nodes, -1).T.numpy().astype(bool) for key in PARTS.values()]
+    return np.select(parts[::-1], [3, 2, 1]).astype(np.uint8)
+
+
+def _dataset(entry: DatasetEntry, root: Path, **attributes: Any) -> Any:
+    """An instance of the entry's class with other attributes."""
+    source = OWN.get(entry.kind) or getattr(pyg, entry.kind)
+    return type(source.__name__, (source,), attributes)(str(root / entry.root), **entry.options)
+
+
+class SparseLINKX(pyg.LINKXDataset):  # type: ignore[misc]
     """LINKX's graphs; the one-hot features of the Facebook ones stay sparse, which saves 800 MB on Penn94."""
 
+    raw_file_names = ("data.mat",)  # the splits are optional
     splits: Path | None = None
-
-    @property
-    def raw_file_names(self) -> list[str]:
-        """Without the splits, which are optional."""
-        return ["data.mat"]
 
     def _process_facebook(self) -> Data:
         mat = loadmat(self.raw_paths[0])
-        adjacency = mat["A"].tocoo()
         info = mat["local_info"].astype(np.int64)
-        codes = [np.unique(column, return_inverse=True)[1].ravel() for column in np.delete(info, 1, axis=1).T]
-        starts = np.cumsum([0] + [code.max() + 1 for code in codes])
-        rows = np.tile(np.arange(len(info)), len(codes))
-        columns = np.concatenate([code + start for code, start in zip(codes, starts, strict=False)])
-        x = torch.sparse_coo_tensor(
-            torch.from_numpy(np.stack([rows, columns])),
-            torch.ones(len(rows)),
-            (len(info), int(starts[-1])),
-            check_invariants=True,
-        )
-        edges = np.stack([adjacency.row, adjacency.col]).astype(np.int64)
+        one_hot = OneHotEncoder(dtype=np.float32).fit_transform(np.delete(info, 1, axis=1)).tocoo()
+        places = torch.from_numpy(np.stack(one_hot.coords))
+        x = torch.sparse_coo_tensor(places, torch.from_numpy(one_hot.data), one_hot.shape, check_invariants=True)
         # The gender, 1 or 2, is the label; 0 means that it is not known.
-        data = Data(x=x.coalesce(), edge_index=torch.from_numpy(edges), y=torch.from_numpy(info[:, 1] - 1))
-        return _with_splits(data, self.splits)
+        return _data(x.coalesce(), np.stack(mat["A"].tocoo().coords), info[:, 1] - 1, self.splits)
 
 
-class Crocodile(WikipediaNetwork):  # type: ignore[misc]
+class Crocodile(pyg.WikipediaNetwork):  # type: ignore[misc]
     """The largest Wikipedia network with its five classes of traffic, where PyTorch Geometric gives a regression."""
 
     def process(self) -> None:
@@ -91,15 +93,11 @@ class Crocodile(WikipediaNetwork):  # type: ignore[misc]
         with np.load(self.raw_paths[0], allow_pickle=False) as raw:
             # The largest value falls outside the last bin of the authors' rule and makes a sixth class of two nodes.
             label = np.minimum(raw["label"].astype(np.int64), 4)
-            data = Data(
-                x=torch.from_numpy(raw["features"].astype(np.float32)),
-                edge_index=torch.from_numpy(raw["edges"].astype(np.int64).T.copy()),
-                y=torch.from_numpy(label),
-            )
+            data = _data(raw["features"], raw["edges"].T, label)
         self.save([data], self.processed_paths[0])
 
 
-class CleanedGraph(HeterophilousGraphDataset):  # type: ignore[misc]
+class CleanedGraph(pyg.HeterophilousGraphDataset):  # type: ignore[misc]
     """The filtered and corrected graphs that were published beside PyTorch Geometric's five heterophilous ones."""
 
     def __init__(self, root: str, name: str) -> None:
@@ -114,35 +112,26 @@ class CleanedGraph(HeterophilousGraphDataset):  # type: ignore[misc]
 
 
 class _Archive(InMemoryDataset):  # type: ignore[misc]
-    """A data set that PyTorch Geometric has no class for, from the archive in which it was published.
-
-    Subclasses give the address of the archive and the names of its files, and read them.
-    """
+    """A data set that PyTorch Geometric has no class for, from the archive in which it was published."""
 
     url = ""
-    names: tuple[str, ...] = ()
+    processed_file_names = "data.pt"
     splits: Path | None = None
 
     def __init__(self, root: str) -> None:
         super().__init__(root)
         self.load(self.processed_paths[0])
 
-    @property
-    def raw_file_names(self) -> list[str]:
-        return list(self.names)
-
-    @property
-    def processed_file_names(self) -> str:
-        return "data.pt"
-
     def download(self) -> None:
-        _download_zip(self.url, Path(self.raw_dir))
-
-    def process(self) -> None:
-        self.save([self.read()], self.processed_paths[0])
-
-    def read(self) -> Data:
-        raise NotImplementedError
+        """Unpack the archive without its top folder."""
+        folder = Path(self.raw_dir)
+        archive = Path(download_url(self.url, str(folder)))
+        extract_zip(str(archive), str(folder))
+        archive.unlink()
+        for top in [folder / name for name in ("arxiv", "twitch_gamers") if (folder / name).is_dir()]:
+            for entry in top.iterdir():
+                entry.replace(folder / entry.name)
+            top.rmdir()
 
 
 class TwitchGamer(_Archive):
@@ -153,43 +142,34 @@ class TwitchGamer(_Archive):
     """
 
     url = "https://snap.stanford.edu/data/twitch_gamers.zip"
-    names = ("large_twitch_features.csv", "large_twitch_edges.csv")
-    columns = ("views", "life_time", "created_at", "updated_at", "dead_account", "language", "affiliate")
+    raw_file_names = ("large_twitch_features.csv", "large_twitch_edges.csv")
 
-    def read(self) -> Data:
+    def process(self) -> None:
         """Encode the accounts as LINKX does."""
         text = pacsv.ConvertOptions(column_types=dict.fromkeys(("created_at", "updated_at", "language"), pa.string()))
         nodes = pacsv.read_csv(self.raw_paths[0], convert_options=text)
         links = pacsv.read_csv(self.raw_paths[1])
+        columns = [
+            nodes["views"],
+            nodes["life_time"],
+            *(pc.replace_substring(nodes[name], "-", "").cast(pa.int64()) for name in ("created_at", "updated_at")),
+            nodes["dead_account"],
+            nodes["language"].combine_chunks().dictionary_encode().indices,
+            nodes["affiliate"],
+        ]
         order = np.argsort(nodes["numeric_id"].to_numpy(), kind="stable")
-        encoded = [_numbers(nodes[column], column) for column in self.columns]
-        x = np.stack(encoded, axis=1)[order]
+        x = np.stack([column.to_numpy().astype(np.float64) for column in columns], axis=1)[order]
         x = (x - x.mean(axis=0)) / x.std(axis=0, ddof=1)
         edges = np.stack([links["numeric_id_1"].to_numpy(), links["numeric_id_2"].to_numpy()])
-        data = Data(
-            x=torch.from_numpy(x.astype(np.float32)),
-            edge_index=torch.from_numpy(edges.astype(np.int64)),
-            y=torch.from_numpy(nodes["mature"].to_numpy()[order].astype(np.int64)),
-        )
-        return _with_splits(data, self.splits)
-
-
-def _numbers(column: pa.ChunkedArray, name: str) -> NDArray[np.float64]:
-    if name == "language":
-        codes: NDArray[np.float64] = column.combine_chunks().dictionary_encode().indices.to_numpy().astype(np.float64)
-        return codes
-    if name.endswith("_at"):
-        return np.array([int(date.replace("-", "")) for date in column.to_pylist()], dtype=np.float64)
-    numbers: NDArray[np.float64] = column.to_numpy().astype(np.float64)
-    return numbers
+        data = _data(x, edges, nodes["mature"].to_numpy()[order], self.splits)
+        self.save([data], self.processed_paths[0])
 
 
 class OgbnArxiv(_Archive):
     """Citations among arXiv papers, from the archive of the Open Graph Benchmark, without its package."""
 
     url = "http://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"
-    parts = ("train", "valid", "test")
-    names = (
+    raw_file_names = (
         *(f"raw/{table}.csv.gz" for table in ("node-feat", "edge", "node-label")),
         *(f"split/time/{part}.csv.gz" for part in ("train", "valid", "test")),
     )
@@ -199,16 +179,11 @@ class OgbnArxiv(_Archive):
         """The archive's own folder, which holds ``raw`` and ``split``."""
         return str(self.root)
 
-    def read(self) -> Data:
+    def process(self) -> None:
         """Read the tables, which have no header, and the split by time."""
         x, edges, y, *parts = (_matrix(path) for path in self.raw_paths)
-        data = Data(
-            x=torch.from_numpy(x.astype(np.float32)),
-            edge_index=torch.from_numpy(edges.astype(np.int64).T.copy()),
-            y=torch.from_numpy(y[:, 0].astype(np.int64)),
-        )
-        splits = [{part: nodes[:, 0].astype(np.int64) for part, nodes in zip(self.parts, parts, strict=True)}]
-        return _with_masks(data, splits, len(x))
+        split = {part: nodes[:, 0] for part, nodes in zip(PARTS, parts, strict=True)}
+        self.save([_with_masks(_data(x, edges.T, y[:, 0]), [split])], self.processed_paths[0])
 
 
 def _matrix(path: str) -> NDArray[Any]:
@@ -216,29 +191,23 @@ def _matrix(path: str) -> NDArray[Any]:
     return np.stack([column.to_numpy() for column in table.columns], axis=1)
 
 
-def _download_zip(url: str, folder: Path) -> None:
-    """Unpack an archive into a folder, without the archive's own top folder."""
-    archive = Path(download_url(url, str(folder)))
-    extract_zip(str(archive), str(folder))
-    archive.unlink()
-    for top in [entry for entry in folder.iterdir() if entry.is_dir() and entry.name in ("arxiv", "twitch_gamers")]:
-        for entry in top.iterdir():
-            entry.replace(folder / entry.name)
-        top.rmdir()
+def _data(x: NDArray[Any] | Tensor, edges: NDArray[Any], y: NDArray[Any], splits: Path | None = None) -> Data:
+    """A graph, with LINKX's fixed splits if there is a file of them."""
+    data = Data(
+        x=x if isinstance(x, Tensor) else torch.from_numpy(x.astype(np.float32)),
+        edge_index=torch.from_numpy(edges.astype(np.int64, order="C")),
+        y=torch.from_numpy(y.astype(np.int64)),
+    )
+    return data if splits is None else _with_masks(data, read_linkx_splits(splits))
 
 
 # Fixed splits
 
 
-def _with_splits(data: Data, splits: Path | None) -> Data:
-    """Add LINKX's fixed splits as masks, if there is a file of them."""
-    return data if splits is None else _with_masks(data, read_linkx_splits(splits), data.num_nodes)
-
-
-def _with_masks(data: Data, splits: list[dict[str, NDArray[np.int64]]], nodes: int) -> Data:
+def _with_masks(data: Data, splits: list[dict[str, NDArray[np.int64]]]) -> Data:
     """Add splits, each a list of nodes for every part, as masks."""
-    for part, key in (("train", "train_mask"), ("valid", "val_mask"), ("test", "test_mask")):
-        masks = torch.zeros((nodes, len(splits)), dtype=torch.bool)
+    for part, key in PARTS.items():
+        masks = torch.zeros((data.num_nodes, len(splits)), dtype=torch.bool)
         for index, split in enumerate(splits):
             masks[torch.from_numpy(split[part]), index] = True
         data[key] = masks
@@ -269,16 +238,5 @@ class _PlainArrays(pickle.Unpickler):
         return super().find_class(module, name)
 
 
-CLASSES: dict[str, Any] = {
-    "Actor": Actor,
-    "Amazon": Amazon,
-    "CleanedGraph": CleanedGraph,
-    "Crocodile": Crocodile,
-    "HeterophilousGraphDataset": HeterophilousGraphDataset,
-    "LINKXDataset": SparseLINKX,
-    "OgbnArxiv": OgbnArxiv,
-    "Planetoid": Planetoid,
-    "TwitchGamer": TwitchGamer,
-    "WebKB": WebKB,
-    "WikipediaNetwork": WikipediaNetwork,
-}
+OWN = {source.__name__: source for source in (CleanedGraph, Crocodile, OgbnArxiv, SparseLINKX, TwitchGamer)}
+"""Classes that PyTorch Geometric lacks, by the name that the catalogue uses."""

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +26,9 @@ class Split:
     index: int = 0
 
     def __post_init__(self) -> None:
-        for part in ("train", "validation", "test"):
-            object.__setattr__(self, part, np.asarray(getattr(self, part)))
-        parts = {"train": self.train, "validation": self.validation, "test": self.test}
+        parts = {part: np.asarray(getattr(self, part)) for part in ("train", "validation", "test")}
         for part, nodes in parts.items():
+            object.__setattr__(self, part, nodes)
             if nodes.ndim != 1 or not np.issubdtype(nodes.dtype, np.integer):
                 raise ValueError(f"the {part} nodes must be a list of node numbers, got {nodes.dtype} {nodes.shape}")
             if len(nodes) == 0 and part != "test":
@@ -36,7 +36,7 @@ class Split:
             ordered = np.sort(nodes)
             if (ordered[1:] == ordered[:-1]).any():
                 raise ValueError(f"the {part} nodes hold a node twice")
-        for a, b in (("train", "validation"), ("train", "test"), ("validation", "test")):
+        for a, b in combinations(parts, 2):
             both = np.intersect1d(parts[a], parts[b], assume_unique=True)
             if len(both):
                 raise ValueError(f"{a} and {b} overlap: node {both[0]} is in both ({len(both)} such nodes)")
@@ -128,25 +128,21 @@ def _random(graph: Graph, rng: np.random.RandomState) -> Parts:
 
 def _per_class(graph: Graph, rng: np.random.RandomState) -> Parts:
     nodes = rng.permutation(graph.labelled)
-    total = len(nodes)
-    quota = round(0.6 * total / graph.classes)
-    chosen = [nodes[graph.labels[nodes] == c][:quota] for c in range(graph.classes)]
-    train = np.concatenate(chosen)
+    quota, validation = round(0.6 * len(nodes) / graph.classes), round(0.2 * len(nodes))
+    train = np.concatenate([nodes[graph.labels[nodes] == c][:quota] for c in range(graph.classes)])
     rest = nodes[~np.isin(nodes, train)]
-    validation = round(0.2 * total)
     return train, rest[:validation], rest[validation:]
 
 
 def _stratified(graph: Graph, rng: np.random.RandomState) -> Parts:
     nodes = rng.permutation(graph.labelled)
-    parts: tuple[list[NDArray[np.int64]], ...] = ([], [], [])
+    cuts = []
     for c in range(graph.classes):
         members = nodes[graph.labels[nodes] == c]
         # Whole-number rounding (there are no halves); a class of one node trains.
         train, validation = max((6 * len(members) + 5) // 10, 1), (2 * len(members) + 5) // 10
-        for part, chosen in zip(parts, np.split(members, [train, train + validation]), strict=True):
-            part.append(chosen)
-    train_nodes, validation_nodes, test_nodes = (np.concatenate(part) for part in parts)
+        cuts.append(np.split(members, [train, train + validation]))
+    train_nodes, validation_nodes, test_nodes = (np.concatenate(part) for part in zip(*cuts, strict=True))
     return train_nodes, validation_nodes, test_nodes
 
 

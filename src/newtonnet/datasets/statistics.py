@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
@@ -63,11 +62,8 @@ def describe(graph: Graph) -> Statistics:
     degree = np.diff(graph.adjacency.indptr)
     agreement = homophily(graph)
     parts, membership = connected_components(graph.adjacency, directed=False)
-    filled = (
-        np.diff(graph.features.indptr)
-        if isinstance(graph.features, sp.csr_array)
-        else np.count_nonzero(graph.features, axis=1)
-    )
+    x = graph.features
+    filled = np.count_nonzero(x, axis=1) if isinstance(x, np.ndarray) else np.diff(x.indptr)
     return Statistics(
         nodes=graph.nodes,
         edges=graph.edges,
@@ -120,85 +116,72 @@ def absent(entry: DatasetEntry) -> DatasetSummary:
 
 def measure(entry: DatasetEntry, graph: Graph) -> DatasetSummary:
     """The summary of a loaded graph."""
-    return DatasetSummary(
-        name=entry.name,
-        available=True,
-        nodes=graph.nodes,
-        edges=graph.edges,
-        features=int(graph.features.shape[1]),
-        classes=graph.classes,
-        homophily=round(homophily(graph).edge, 4),
-        metric=entry.metric,
-    )
+    features, share = int(graph.features.shape[1]), round(homophily(graph).edge, 4)
+    return DatasetSummary(entry.name, True, graph.nodes, graph.edges, features, graph.classes, share, entry.metric)
 
 
-def compare(summary: DatasetSummary, published: Published) -> tuple[str, ...]:
-    """The statistics that differ; homophily is compared to two digits, as it is printed.
+def compare(summary: DatasetSummary, published: Published | None) -> tuple[str, ...]:
+    """The statistics that differ from published ones; homophily is compared to two digits, as it is printed.
 
     >>> compare(DatasetSummary("x", True, 3, 2, 1, 2, 0.504, "accuracy"), Published(3, 4, 1, 2, "a paper", 0.5))
     ('edges',)
     """
-    return tuple(
-        field
-        for field in FIELDS
-        if getattr(published, field) is not None
-        and _as_printed(getattr(summary, field)) != _as_printed(getattr(published, field))
-    )
+    known = [field for field in FIELDS if getattr(published, field, None) is not None]
+    return tuple(field for field in known if _printed(summary, field) != _printed(published, field))
 
 
 def comparison_page(rows: Sequence[tuple[DatasetEntry, DatasetSummary, Sequence[RawFile]]]) -> str:
     """A page in Markdown with a row for every data set that is there, and a line for every difference."""
-    lines = [
-        "# Data sets: measured against published",
-        "",
-        "Written by `newtonnet datasets --table docs/datasets.md`; do not edit. The measured graphs are those that",
-        "`newtonnet.load` returns: undirected, every edge once, no self-loops. Homophily is the share of edges that",
-        "join equal labels, among edges with two labelled ends. Published numbers that differ follow in brackets; the",
-        "reasons are given below.",
-        "",
-        "| data set | nodes | edges | features | classes | homophily | metric | files | published by |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | --- | --- | --- |",
-    ]
     here = [row for row in rows if row[1].available]
-    lines += [_row(*row) for row in here]
-    lines += ["", "## Why they differ", ""]
-    lines += [_explanation(entry, summary) for entry, summary, _ in here if _differs(entry, summary)]
-    lines += ["", "## Warnings", ""]
-    lines += [f"- **{entry.name}**: {warning}." for entry, _, _ in rows for warning in entry.warnings]
-    lines += [
-        "",
-        "## Where they come from",
-        "",
-        "| data set | what it is | source | licence |",
-        "| --- | --- | --- | --- |",
-    ]
-    lines += [f"| {e.name} | {e.about} | {e.source} | {e.licence} |" for e, _, _ in rows]
-    absent = [entry.name for entry, summary, _ in rows if not summary.available]
-    if absent:
-        lines += ["", f"Not measured, because their files were not there: {', '.join(absent)}."]
-    return "\n".join(lines) + "\n"
+    differing = [(e, fields) for e, summary, _ in here if (fields := compare(summary, e.published))]
+    reasons = [f"- **{e.name}** ({', '.join(fields)}): {e.differences or 'NOT EXPLAINED'}." for e, fields in differing]
+    absent = ", ".join(entry.name for entry, summary, _ in rows if not summary.available)
+    return _PAGE.format(
+        measured="\n".join(_row(*row) for row in here),
+        reasons="\n".join(reasons),
+        warnings="\n".join(f"- **{entry.name}**: {warning}." for entry, _, _ in rows for warning in entry.warnings),
+        sources="\n".join(f"| {e.name} | {e.about} | {e.source} | {e.licence} |" for e, _, _ in rows),
+        absent=f"\nNot measured, because their files were not there: {absent}.\n" if absent else "",
+    )
+
+
+_PAGE = """\
+# Data sets: measured against published
+
+Written by `newtonnet datasets --table docs/datasets.md`; do not edit. The measured graphs are those that
+`newtonnet.load` returns: undirected, every edge once, no self-loops. Homophily is the share of edges that
+join equal labels, among edges with two labelled ends. Published numbers that differ follow in brackets; the
+reasons are given below.
+
+| data set | nodes | edges | features | classes | homophily | metric | files | published by |
+| --- | ---: | ---: | ---: | ---: | ---: | --- | --- | --- |
+{measured}
+
+## Why they differ
+
+{reasons}
+
+## Warnings
+
+{warnings}
+
+## Where they come from
+
+| data set | what it is | source | licence |
+| --- | --- | --- | --- |
+{sources}
+{absent}"""
 
 
 def _row(entry: DatasetEntry, summary: DatasetSummary, files: Sequence[RawFile]) -> str:
-    differing = _differs(entry, summary)
-    cells = [entry.name]
-    for field in FIELDS:
-        measured = _as_printed(getattr(summary, field))
-        cells.append(
-            f"*{measured}* ({_as_printed(getattr(entry.published, field))})" if field in differing else measured
-        )
+    cells = {field: _printed(summary, field) for field in FIELDS}
+    for field in compare(summary, entry.published):
+        cells[field] = f"*{cells[field]}* ({_printed(entry.published, field)})"
     status = ", ".join(sorted({file.status for file in files})) or "generated"
-    return f"| {' | '.join([*cells, summary.metric, status, entry.published.citation if entry.published else '–'])} |"
+    citation = entry.published.citation if entry.published else "–"
+    return f"| {' | '.join([entry.name, *cells.values(), summary.metric, status, citation])} |"
 
 
-def _differs(entry: DatasetEntry, summary: DatasetSummary) -> tuple[str, ...]:
-    return compare(summary, entry.published) if entry.published else ()
-
-
-def _explanation(entry: DatasetEntry, summary: DatasetSummary) -> str:
-    reason = entry.differences or "NOT EXPLAINED"
-    return f"- **{entry.name}** ({', '.join(_differs(entry, summary))}): {reason}."
-
-
-def _as_printed(value: float) -> str:
+def _printed(statistics: DatasetSummary | Published | None, field: str) -> str:
+    value = getattr(statistics, field)
     return f"{value:.2f}" if isinstance(value, float) else str(value)

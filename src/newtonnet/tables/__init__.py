@@ -6,23 +6,12 @@ What reads tables is imported when it is first used, since pyarrow and torch are
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from newtonnet.meaning import listed
-
 from .options import DEFAULTS, Columns, TableOptions, TableSource
 
 if TYPE_CHECKING:
     from .encoding import Encoding
     from .nodes import NodeTable, read_nodes
-    from .tables import (
-        EdgeRows,
-        Reading,
-        column_names,
-        edge_pieces,
-        find_columns,
-        load_tables,
-        read_tables,
-        reading_of,
-    )
+    from .tables import EdgeRows, Reading, column_names, edge_pieces, find_columns, load_tables, read_tables, reading_of
 else:
 
     def __getattr__(name: str) -> Any:
@@ -43,7 +32,6 @@ __all__ = [
     "column_names",
     "edge_pieces",
     "find_columns",
-    "listed",
     "load_tables",
     "read_nodes",
     "read_tables",

@@ -14,17 +14,7 @@ from numpy.typing import NDArray
 
 from newtonnet.meaning import counted, listed
 
-from .values import (
-    Where,
-    as_text,
-    first_true,
-    holds_lists,
-    holds_numbers,
-    is_missing,
-    row_number,
-    to_numbers,
-    why_text,
-)
+from .values import Where, as_text, first_true, holds_lists, holds_numbers, is_missing, row_number, to_numbers, why_text
 
 MOST_CATEGORIES = 1000
 """A text column with more different values than this is a name or a sentence, not a category."""
@@ -34,12 +24,7 @@ FEW = 20
 """Rows below which the values of any text column may all differ."""
 
 Kind = Literal["binary", "number", "category", "vector"]
-KINDS: dict[Kind, str] = {
-    "number": "numbers",
-    "binary": "0/1",
-    "category": "categories",
-    "vector": "lists of numbers",
-}
+KINDS: dict[Kind, str] = {"number": "numbers", "binary": "0/1", "category": "categories", "vector": "lists of numbers"}
 """What a message calls each kind."""
 
 
@@ -101,9 +86,6 @@ def learn_encoding(
         standardise: subtract the mean of numbers and divide by their standard deviation; else keep them.
         categorical: columns of numbers to read as categories.
         where: gives the name of a row in messages.
-
-    Returns:
-        How each column becomes features.
     """
     learned = (
         _learn(name, table[name], where, standardise=standardise, categorical=name in categorical)
@@ -160,18 +142,15 @@ def _learn(name: str, values: pa.ChunkedArray, where: Where, *, standardise: boo
     moments = pa.types.is_temporal(values.type)
     known = numbers[~np.isnan(numbers)]
     lacks = len(known) < len(numbers)
-    if not len(known):
+    varied = len(known) > 0 and bool(known.min() < known.max())
+    if not len(known) or not (varied or lacks):
         return None
-    varied = bool(known.min() < known.max())
-    if np.isin(known, (0.0, 1.0)).all():
-        return Column(name, "binary", missing=lacks, moments=moments) if lacks or varied else None
-    if not varied and not lacks:
-        return None
-    if not standardise:
-        return Column(name, "number", missing=lacks, moments=moments)
+    kind: Kind = "binary" if np.isin(known, (0.0, 1.0)).all() else "number"
+    if kind == "binary" or not standardise:
+        return Column(name, kind, missing=lacks, moments=moments)
     mean = float(known.mean()) if varied else float(known[0])
     scale = float(known.std()) if varied else 1.0  # of equal numbers it is 0 but for rounding
-    return Column(name, "number", mean=mean, scale=scale, missing=lacks, moments=moments)
+    return Column(name, kind, mean=mean, scale=scale, missing=lacks, moments=moments)
 
 
 def _learn_category(name: str, text: pa.ChunkedArray) -> Column | None:
@@ -215,25 +194,20 @@ def _encode_vector(values: pa.ChunkedArray, column: Column, where: Where) -> NDA
     if not holds_lists(values.type) or not holds_numbers(values.type.value_type):
         raise ValueError(f"column {column.name!r} must hold lists of {column.width} numbers, got {values.type}")
     lengths = pc.fill_null(pc.list_value_length(values), -1).to_numpy()
-    if (lengths != column.width).any():
-        raise ValueError(
-            f"{where(first_true(lengths != column.width))} must hold {column.width} numbers in {column.name!r}"
-        )
+    if (wrong := lengths != column.width).any():
+        raise ValueError(f"{where(first_true(wrong))} must hold {column.width} numbers in {column.name!r}")
     flat = to_numbers(pc.list_flatten(values), column.name, lambda index: where(index // column.width))
-    if np.isnan(flat).any():
-        raise ValueError(
-            f"{where(first_true(np.isnan(flat)) // column.width)} lacks a number in column {column.name!r}"
-        )
+    if (gaps := np.isnan(flat)).any():
+        raise ValueError(f"{where(first_true(gaps) // column.width)} lacks a number in column {column.name!r}")
     return flat.reshape(len(values), column.width).astype(np.float32)
 
 
 def _encode_category(text: pa.ChunkedArray, column: Column) -> sp.csr_array:
-    codes = pc.index_in(text, value_set=pa.array(column.categories, pa.string())).combine_chunks()
-    gaps = text.is_null().combine_chunks().to_numpy(zero_copy_only=False)
-    numbers = codes.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
+    codes = pc.fill_null(pc.index_in(text, value_set=pa.array(column.categories, pa.string())), -1)
+    numbers = codes.to_numpy().astype(np.int32)
     width = len(column.categories) + column.missing
     if column.missing:
-        numbers[gaps] = width - 1
+        numbers[text.is_null().to_numpy()] = width - 1
     # An unseen value has no feature: its row is empty.
     known = numbers >= 0
     pointers = np.concatenate([[0], np.cumsum(known)]).astype(np.int32)
@@ -246,31 +220,22 @@ def _encode_category(text: pa.ChunkedArray, column: Column) -> sp.csr_array:
 def read_as(table: pa.Table, encoding: Encoding, left_out: Mapping[str, str]) -> str:
     """One line on how columns were read: those of each kind, with their categories and the share of missing values.
 
-    Args:
-        table: the columns that were read.
-        encoding: how they became features.
-        left_out: columns that gave no feature, and why.
+    ``left_out`` are the columns that gave no feature, and why.
     """
-    parts = [
-        f"{words}: {listed([_in_words(table, column) for column in encoding.columns if column.kind == kind])}"
-        for kind, words in KINDS.items()
-        if any(column.kind == kind for column in encoding.columns)
-    ]
-    if not parts:
-        parts = ["no features: every node gets one of its own"]
+    described: dict[Kind, list[str]] = {kind: [] for kind in KINDS}
+    for column in encoding.columns:
+        described[column.kind].append(_in_words(table, column))
+    parts = [f"{KINDS[kind]}: {listed(columns)}" for kind, columns in described.items() if columns]
+    parts = parts or ["no features: every node gets one of its own"]
     if left_out:
         parts.append(f"left out: {listed([f'{name.strip() or repr(name)} ({why})' for name, why in left_out.items()])}")
     return "; ".join(parts)
 
 
 def _in_words(table: pa.Table, column: Column) -> str:
-    details = []
-    if column.kind == "category":
-        details.append(f"{len(column.categories):,}")
-    elif column.kind == "vector":
-        details.append(f"{column.width:,}")
-    if column.missing:
-        share = pc.mean(is_missing(table[column.name]).cast(pa.float64())).as_py()
+    sizes = {"category": len(column.categories), "vector": column.width}
+    details = [f"{sizes[column.kind]:,}"] if column.kind in sizes else []
+    if column.missing and (share := pc.mean(is_missing(table[column.name]).cast(pa.float64())).as_py()):
         details.append(f"{max(100 * share, 1):.0f}% missing")
     return f"{column.name} ({', '.join(details)})" if details else column.name
 
@@ -278,10 +243,7 @@ def _in_words(table: pa.Table, column: Column) -> str:
 def column_warnings(table: pa.Table, encoding: Encoding, categorical: Sequence[str] = ()) -> list[str]:
     """A sentence for every text column that is probably not a category: nearly numbers, or a name.
 
-    Args:
-        table: the columns that were read.
-        encoding: how they became features.
-        categorical: columns that the user asked to be categories; they get no warning.
+    Columns that the user asked to be ``categorical`` get no warning.
     """
     found = []
     for column in encoding.columns:

@@ -1,8 +1,8 @@
 """The table of nodes: ids, classes and features, and how its columns were read."""
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from os import PathLike
 from pathlib import Path
 
@@ -38,7 +38,7 @@ _BLANK = "is treated as a class; leave cells blank where the class is unknown."
 
 @dataclass(frozen=True, eq=False)
 class NodeTable:
-    """What a table of nodes gave.
+    """What a table of nodes gave; for ``encoding`` to ``notes`` see :class:`newtonnet.tables.Reading`.
 
     Attributes:
         name: the default name of the graph.
@@ -46,10 +46,6 @@ class NodeTable:
         labels: int64, -1 for unknown, ``(n,)``; None without a label column.
         class_names: one for each class.
         features: float32, ``(n, F)``, dense or CSR.
-        encoding: how columns became features.
-        left_out: columns that gave no feature when the encoding was learned, and what each holds.
-        read_as: how every column was read, in one line.
-        notes: warnings about columns, or what was unseen when a given encoding was learned.
     """
 
     name: str
@@ -76,34 +72,34 @@ def read_nodes(
     class_names: Sequence[str] | None = None,
 ) -> NodeTable:
     """Read the nodes of a table in its order; for the arguments see :func:`newtonnet.tables.read_tables`."""
-    coded = () if encoding is None else (column.name for column in encoding.columns if column.kind == "category")
-    texts = {columns.id, columns.label or columns.id, *options.categorical, *coded}
+    kinds = {} if encoding is None else {column.name: column.kind for column in encoding.columns}
+    texts = {columns.id, *options.categorical, *(name for name, kind in kinds.items() if kind == "category")}
+    if columns.label is not None:
+        texts.add(columns.label)
     rows = read_table(nodes, "nodes", text_encoding=options.text_encoding, texts=texts)
     rows.check(columns.id, columns.label, *options.ignore, *options.categorical)
     ids = _ids(rows, columns.id)
     labels, classes = _labels(rows, columns.label, class_names)
-    unnamed = _unnamed(rows.table.column_names, columns, encoding)
+    wanted = {columns.id, columns.label, *kinds}
+    # Columns without a name often hold row numbers.
+    unnamed = [name for name in rows.table.column_names if name not in wanted and is_unnamed(name)]
     kept_apart = (columns.id, columns.label, *options.ignore, *unnamed)
     used = [name for name in rows.table.column_names if name not in kept_apart]
-    numbers = () if encoding is None else {column.name for column in encoding.columns if column.kind == "number"}
-    table = _read_texts(rows.table.select(used), texts, numbers)
+    table = _read_texts(rows.table.select(used), texts, [name for name, kind in kinds.items() if kind == "number"])
     learned = encoding or learn_encoding(
         table, standardise=options.standardise, categorical=options.categorical, where=rows.row
     )
     features = encode(table, learned, name=rows.name, where=rows.row)
     left_out: dict[str, str] = {}
     not_read: dict[str, str] = {}
-    if encoding is None:
+    if encoding is not None:
+        notes = unseen_values(table, learned)
+    else:
         left_out = _left_out(table, learned)
         not_read = {name: "ignored" for name in options.ignore if name not in (columns.id, columns.label)}
         not_read |= dict.fromkeys(unnamed, "has no name")
-        notes = [
-            *_label_warnings(rows, columns.label),
-            *_leaks(table, labels),
-            *column_warnings(table, learned, options.categorical),
-        ]
-    else:
-        notes = unseen_values(table, learned)
+        notes = [*_label_warnings(rows, columns.label), *_leaks(table, labels)]
+        notes += column_warnings(table, learned, options.categorical)
     return NodeTable(
         name=Path(nodes).name.split(".")[0] if isinstance(nodes, str | PathLike) else "graph",
         ids=ids,
@@ -127,35 +123,21 @@ def _read_texts(table: pa.Table, texts: Collection[str], numbers: Collection[str
     return table
 
 
-def _unnamed(names: Sequence[str], columns: Columns, encoding: Encoding | None) -> list[str]:
-    """Columns without a name, which often hold row numbers, unless they were asked for."""
-    wanted = {columns.id, columns.label} | ({column.name for column in encoding.columns} if encoding else set())
-    return [name for name in names if name not in wanted and is_unnamed(name)]
-
-
 def _label_warnings(rows: NamedTable, label_column: str | None) -> list[str]:
     """A sentence for labels that are read as missing, those that only look so, and those that differ only in case."""
     if label_column is None or not holds_text(rows.table[label_column].type):
         return []
     trimmed = pc.utf8_trim_whitespace(rows.table[label_column])
     counts = {row["values"]: row["counts"] for row in pc.value_counts(trimmed.combine_chunks()).to_pylist()}
-    found = [
-        f"The label {word!r} is treated as missing ({counts[word]:,} times)."
-        for word in MISSING
-        if word and counts.get(word)
-    ]
+    there = [word for word in MISSING if word and counts.get(word)]
+    found = [f"The label {word!r} is treated as missing ({counts[word]:,} times)." for word in there]
     known = [value for value in counts if value is not None and value not in MISSING]
     if "-1" in known and all(is_number(value) for value in known):
         found.append(f"The label -1 {_BLANK}")
     found += [f"The label {value!r} {_BLANK}" for value in known if value.casefold() in _UNSURE]
-    alike = defaultdict(list)
-    for value in sorted(known):
-        alike[value.casefold()].append(value)
-    found += [
-        f"The labels {' and '.join(map(repr, values))} differ only in case and are treated as different classes."
-        for values in alike.values()
-        if len(values) > 1
-    ]
+    for _, group in groupby(sorted(known, key=lambda value: (value.casefold(), value)), key=str.casefold):
+        if len(alike := [repr(value) for value in group]) > 1:
+            found.append(f"The labels {' and '.join(alike)} differ only in case and are treated as different classes.")
     return found
 
 
@@ -187,9 +169,8 @@ def _ids(rows: NamedTable, key: str) -> pa.Array:
         raise ValueError(f"{rows.row(first_true(ids.is_null()))} has no id in column {key!r}; every node needs one")
     codes = ids.dictionary_encode().indices.to_numpy()
     # Codes number the first appearances, so the first repeated id is the first code below its position.
-    again = np.flatnonzero(codes != np.arange(len(codes)))
-    if len(again):
-        index = int(again[0])
+    if (again := codes != np.arange(len(codes))).any():
+        index = first_true(again)
         where = rows.row(int(codes[index]))
         raise ValueError(f"{rows.row(index)} repeats the id {ids[index].as_py()!r} of {where}; ids must be unique")
     return ids

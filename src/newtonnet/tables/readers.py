@@ -19,6 +19,7 @@ import pyarrow.parquet as paparquet
 
 from newtonnet.meaning import listed, meant
 
+from .options import Columns
 from .values import MISSING
 
 BLOCK = 1 << 20
@@ -28,12 +29,10 @@ LARGEST_BLOCK = 1 << 30
 
 _START = 1 << 16
 _CONTROLS = {*range(1, 32)} - set(b"\t\n\v\f\r\x1b")
-_BYTE_ORDER_MARKS = (  # the longer ones first: that of utf-32 starts with that of utf-16
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
+_BYTE_ORDER_MARKS = {  # the longer ones first: that of utf-32 starts with that of utf-16
+    "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
+    "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+}
 _UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 
 
@@ -122,7 +121,7 @@ def read_table(source: Any, what: str, *, text_encoding: str, texts: Collection[
                 found = NamedTable(paparquet.read_table(path), str(path))
         else:
             file = open_csv(path, text_encoding)
-            table = _no_rows(file.columns) if file.header_only else _read_csv(file, texts)
+            table = file.columns if file.header_only else _read_csv(file, texts)
             found = NamedTable(table, str(path), partial(_line_of_row, file))
     _check_unique(found)
     if found.table.num_rows == 0 and what == "nodes":
@@ -139,37 +138,35 @@ def read_header(source: Any, what: str, *, text_encoding: str) -> NamedTable:
     if is_parquet(path):
         with _parquet_errors(path):
             return NamedTable(paparquet.read_schema(path).empty_table(), str(path))
-    return NamedTable(_no_rows(open_csv(path, text_encoding).columns), str(path))
+    return NamedTable(open_csv(path, text_encoding).columns, str(path))
 
 
-def stream_table(
-    path: Path, what: str, *, texts: Sequence[str], number: str | None, rows: int, text_encoding: str
-) -> Iterator[NamedTable]:
-    """Read some columns of a file in pieces, for tables that do not fit in memory.
+def stream_edges(path: Path, columns: Columns, *, rows: int, text_encoding: str) -> Iterator[NamedTable]:
+    """Read the ends and weights of a file of edges in pieces, for tables that do not fit in memory.
 
     Args:
         path: a CSV or Parquet file.
-        what: ``nodes`` or ``edges``, for messages.
-        texts: columns to read as text from a CSV file, whatever they hold.
-        number: one more column to read, which must hold numbers.
+        columns: which columns hold the ends and the weights.
         rows: rows of a piece; the last one may have fewer.
         text_encoding: encoding of a CSV file.
     """
-    columns = [*texts, *([] if number is None else [number])]
-    header = read_header(path, what, text_encoding=text_encoding)
+    header = read_header(path, "edges", text_encoding=text_encoding)
     _check_unique(header)
-    header.check(*columns)
-    line = None
+    header.check(columns.source, columns.target, columns.weight)
     if is_parquet(path):
-        batches = _parquet_batches(path, columns, rows)
+        line, batches = None, _parquet_batches(path, columns, rows)
     else:
         file = open_csv(path, text_encoding)
-        line = partial(_line_of_row, file)
-        batches = _csv_batches(file, texts, number)
+        line, batches = partial(_line_of_row, file), _csv_batches(file, columns)
     seen = 0
     for table in _regroup(batches, rows):
         yield NamedTable(table, str(path), line, seen)
         seen += table.num_rows
+
+
+def _read_columns(columns: Columns) -> list[str]:
+    """The columns of the edges that are read."""
+    return [name for name in (columns.source, columns.target, columns.weight) if name is not None]
 
 
 def _regroup(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
@@ -191,10 +188,6 @@ def _check_unique(found: NamedTable) -> None:
     doubled = next((name for name, count in Counter(found.table.column_names).items() if count > 1), None)
     if doubled is not None:
         raise ValueError(f"{found.name} has two columns {doubled!r}; rename one of them")
-
-
-def _no_rows(names: Sequence[str]) -> pa.Table:
-    return pa.Table.from_arrays([pa.nulls(0)] * len(names), names=list(names))
 
 
 def _one_line(message: object) -> str:
@@ -255,9 +248,9 @@ def _parquet_errors(path: Path) -> Iterator[None]:
         raise ValueError(f"{path} is not a Parquet file ({_one_line(reason)})") from reason
 
 
-def _parquet_batches(path: Path, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+def _parquet_batches(path: Path, columns: Columns, rows: int) -> Iterator[pa.RecordBatch]:
     with _parquet_errors(path), paparquet.ParquetFile(path, buffer_size=BLOCK) as file:
-        yield from file.iter_batches(rows, columns=list(columns), use_threads=False)
+        yield from file.iter_batches(rows, columns=_read_columns(columns), use_threads=False)
 
 
 # CSV
@@ -265,12 +258,12 @@ def _parquet_batches(path: Path, columns: Sequence[str], rows: int) -> Iterator[
 
 @dataclass(frozen=True)
 class CsvFile:
-    """A CSV file and what its header shows; ``header_only`` if no row follows."""
+    """A CSV file and what its header shows: the columns, as a table without rows; ``header_only`` if no row follows."""
 
     path: Path
     encoding: str
     delimiter: str
-    columns: tuple[str, ...]
+    columns: pa.Table
     header_only: bool
 
 
@@ -283,7 +276,7 @@ def open_csv(path: Path, text_encoding: str) -> CsvFile:
     except (LookupError, UnicodeError) as reason:
         raise ValueError(f"unknown text encoding {text_encoding!r}; try utf-8 or latin-1") from reason
     if not codecs.lookup(text_encoding).name.startswith(("utf-16", "utf-32")):
-        marked = next((name for mark, name in _BYTE_ORDER_MARKS if start.startswith(mark)), None)
+        marked = next((name for name, marks in _BYTE_ORDER_MARKS.items() if start.startswith(marks)), None)
         if marked is not None:
             raise ValueError(f"{path} is {marked} text, not {text_encoding}; read it {_with_encoding(marked)}")
         if _is_binary(start):
@@ -309,7 +302,8 @@ def open_csv(path: Path, text_encoding: str) -> CsvFile:
     for mark in "|:^" if len(columns) == 1 else "":
         if mark in first and rest and rest[0].count(mark) == first.count(mark):
             raise ValueError(f"{path}: only one column found; is {mark!r} the separator? use comma, semicolon or tab")
-    return CsvFile(path, text_encoding, delimiter, tuple(columns), header_only=not more and not any(rest))
+    header = pa.schema([(name, pa.null()) for name in columns]).empty_table()
+    return CsvFile(path, text_encoding, delimiter, header, header_only=not more and not any(rest))
 
 
 def _read_start(path: Path) -> tuple[bytes, bool]:
@@ -336,10 +330,8 @@ def _decompression_errors(path: Path) -> Iterator[None]:
 
 
 def _is_binary(start: bytes) -> bool:
-    """Whether these bytes are not text in any encoding: they have control characters that texts do not have.
-
-    In UTF-16 every other byte of Latin text is 0, and only those.
-    """
+    """Whether these bytes are not text in any encoding: they have control characters that texts do not have."""
+    # In UTF-16 every other byte of Latin text is 0, and only those.
     sides = [start[side::2].count(0) for side in (0, 1)]
     if min(sides) > 0.1 * max(sides):
         return True
@@ -355,11 +347,11 @@ def _with_encoding(text_encoding: str) -> str:
 def _read_csv(file: CsvFile, texts: Collection[str]) -> pa.Table:
     """All rows; types are inferred, except for the columns of texts."""
     types = dict.fromkeys(texts, pa.string())
-    with _csv_errors(file) as note:
+    with _csv_errors(file) as options:
         block = BLOCK
         while True:
             try:
-                table = pacsv.read_csv(file.path, **_csv_options(file, types, note, block=block))
+                table = pacsv.read_csv(file.path, **options(types, block=block))
                 break
             except pa.ArrowInvalid as reason:
                 if "straddling" not in str(reason) or block >= LARGEST_BLOCK:  # pyarrow's word for a longer row
@@ -371,29 +363,27 @@ def _read_csv(file: CsvFile, texts: Collection[str]) -> pa.Table:
     return table
 
 
-def _csv_batches(file: CsvFile, texts: Sequence[str], number: str | None) -> Iterator[pa.RecordBatch]:
+def _csv_batches(file: CsvFile, columns: Columns) -> Iterator[pa.RecordBatch]:
     if file.header_only:
         return
-    types = dict.fromkeys(texts, pa.string())
-    with _csv_errors(file) as note:
+    weight = columns.weight
+    types = dict.fromkeys((columns.source, columns.target), pa.string())
 
-        def stream(columns: Sequence[str]) -> pacsv.CSVStreamingReader:
-            return pacsv.open_csv(file.path, **_csv_options(file, types, note, columns=columns, block=BLOCK))
+    def not_numbers(kind: object) -> ValueError:
+        _check_quotes(file)
+        return ValueError(f"column {weight!r} of {file.path} must hold numbers, got {kind}")
 
-        def not_numbers(kind: object) -> ValueError:
-            _check_quotes(file)
-            return ValueError(f"column {number!r} of {file.path} must hold numbers, got {kind}")
-
-        if number is not None:
+    with _csv_errors(file) as options:
+        if weight is not None:
             # pyarrow infers a type from the first block alone, and integers there may be followed by other numbers.
-            with stream([number]) as reader:
-                kind = reader.schema.field(number).type
+            with pacsv.open_csv(file.path, **options({}, columns=[weight])) as reader:
+                kind = reader.schema.field(weight).type
             if pa.types.is_binary(kind):  # pyarrow's type of text it cannot decode
                 _check_text(file.path, file.encoding)
             if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
                 raise not_numbers(kind)
-            types[number] = pa.float64()
-        with stream([*texts, *([] if number is None else [number])]) as reader:
+            types[weight] = pa.float64()
+        with pacsv.open_csv(file.path, **options(types, columns=_read_columns(columns))) as reader:
             try:
                 yield from reader
             except pa.ArrowInvalid as reason:
@@ -402,39 +392,30 @@ def _csv_batches(file: CsvFile, texts: Sequence[str], number: str | None) -> Ite
                 raise
 
 
-def _csv_options(
-    file: CsvFile,
-    types: Mapping[str, pa.DataType],
-    note: Callable[[Any], str],
-    *,
-    block: int,
-    columns: Sequence[str] = (),
-) -> dict[str, Any]:
-    """Options of pyarrow; ``note`` is called with every row that has another number of fields than the header."""
-    return {
-        # One thread: only then does pyarrow number broken rows.
-        "read_options": pacsv.ReadOptions(encoding=file.encoding, use_threads=False, block_size=block),
-        "parse_options": pacsv.ParseOptions(
-            delimiter=file.delimiter, newlines_in_values=True, invalid_row_handler=note
-        ),
-        "convert_options": pacsv.ConvertOptions(
-            null_values=list(MISSING), column_types=dict(types), include_columns=list(columns) or None
-        ),
-    }
-
-
 @contextmanager
-def _csv_errors(file: CsvFile) -> Iterator[Callable[[Any], str]]:
-    """Put an error of pyarrow into one clear line; yields the function that notes broken rows."""
+def _csv_errors(file: CsvFile) -> Iterator[Callable[..., dict[str, Any]]]:
+    """Put an error of pyarrow into one clear line; yields a function that gives the options of pyarrow."""
     broken: list[Any] = []
 
     def note(row: Any) -> str:
         broken.append(row)
         return "error"
 
+    def options(
+        types: Mapping[str, pa.DataType], *, columns: Sequence[str] | None = None, block: int | None = None
+    ) -> dict[str, Any]:
+        parse = {"delimiter": file.delimiter, "newlines_in_values": True, "invalid_row_handler": note}
+        convert = {"null_values": MISSING, "column_types": types, "include_columns": columns}
+        return {
+            # One thread: only then does pyarrow number broken rows.
+            "read_options": pacsv.ReadOptions(encoding=file.encoding, use_threads=False, block_size=block or BLOCK),
+            "parse_options": pacsv.ParseOptions(**parse),
+            "convert_options": pacsv.ConvertOptions(**convert),
+        }
+
     try:
         with _decompression_errors(file.path):
-            yield note
+            yield options
     except (pa.ArrowInvalid, UnicodeError) as reason:
         _check_quotes(file)
         if broken:
@@ -451,11 +432,8 @@ def _csv_errors(file: CsvFile) -> Iterator[Callable[[Any], str]]:
 
 
 def _line_of_row(file: CsvFile, index: int) -> int | None:
-    """The line, counted from 1, where row ``index`` starts; None if it cannot be found.
-
-    Blank lines are not rows, and a quoted value may contain line breaks, so this reads the file up to that row. It is
-    used for messages only.
-    """
+    """The line, counted from 1, where row ``index`` starts, for messages; None if it cannot be found."""
+    # Blank lines are not rows, and a quoted value may contain line breaks, so the file is read up to that row.
     seen, start = -1, 1  # the header is row -1
     with _open_text(file) as text:
         rows = csv.reader(text, delimiter=file.delimiter)
@@ -487,26 +465,18 @@ def _check_text(path: Path, text_encoding: str) -> None:
 def _check_quotes(file: CsvFile) -> None:
     """Raise an error for a quotation mark that is never closed: it would swallow all rows after it."""
     with pa.input_stream(str(file.path), compression="detect") as stream:
-        count = 0
-        while chunk := stream.read(1 << 20):
-            count += chunk.count(b'"')
+        count = sum(chunk.count(b'"') for chunk in iter(partial(stream.read, BLOCK), b""))
     if count % 2 == 0:  # only an odd number can leave one open
         return
     with _open_text(file) as lines:
         text = lines.read().removeprefix("\ufeff")
-    mark = text.find('"')
-    while mark >= 0:
-        end = mark
-        if mark == 0 or text[mark - 1] in f"{file.delimiter}\r\n":  # elsewhere it is an ordinary character
-            end = text.find('"', mark + 1)
-            while end >= 0 and text[end + 1 : end + 2] == '"':
-                end = text.find('"', end + 2)
-            if end < 0:
-                line = _line_breaks(text[:mark]) + 1
-                raise ValueError(
-                    f"line {line} of {file.path} opens a quotation mark that is never closed; close or remove it"
-                )
-        mark = text.find('"', end + 1)
+    # A quotation mark opens a value at its start only; elsewhere it is an ordinary character.
+    for value in re.finditer(rf'"(?<![^{file.delimiter}\r\n].)(?:[^"]++|"")*+("?)', text, re.DOTALL):
+        if not value[1]:
+            raise ValueError(
+                f"line {_line_breaks(text[: value.start()]) + 1} of {file.path} opens a quotation mark that is never "
+                "closed; close or remove it"
+            )
 
 
 def _open_text(file: CsvFile) -> io.TextIOWrapper:

@@ -18,8 +18,8 @@ from newtonnet.meaning import counted, listed
 from .encoding import Encoding
 from .nodes import NodeTable, read_nodes
 from .options import DEFAULTS, Columns, TableOptions, TableSource
-from .readers import NamedTable, find_usual, read_header, read_table, stream_table
-from .values import first_true, read_commas, to_ids
+from .readers import NamedTable, find_usual, read_header, read_table, stream_edges
+from .values import first_true, holds_reals, read_commas, to_ids
 
 PIECE = 1 << 18
 """Minimum number of rows that are read at once from a file that does not fit in memory."""
@@ -120,9 +120,7 @@ def read_tables(
         name=name or read.name,
         directed=options.directed,
     )
-    tally: Counter[str] = Counter()
-    count_rows(tally, (ends, weights))
-    return reading_of(read, graph, tally, columns, learned=encoding is None)
+    return reading_of(read, graph, count_rows((ends, weights)), columns, learned=encoding is None)
 
 
 def find_columns(nodes: TableSource, edges: TableSource, options: TableOptions = DEFAULTS) -> Columns:
@@ -211,16 +209,12 @@ def edge_pieces(
     """
     # Every piece builds a hash table of all ids, so it should have about as many rows.
     rows = max(PIECE, len(ids) // 2)
-    ends = (columns.source, columns.target)
-    pieces = stream_table(
-        Path(edges), "edges", texts=ends, number=columns.weight, rows=rows, text_encoding=text_encoding
-    )
-    for links in pieces:
-        kinds = [links.table.schema.field(column).type for column in ends]
+    for links in stream_edges(Path(edges), columns, rows=rows, text_encoding=text_encoding):
+        kinds = [links.table.schema.field(column).type for column in (columns.source, columns.target)]
         if not all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds):
             ids = ids.cast(pa.string())  # once, not again for every piece
         piece = edge_rows(links, ids, columns)
-        count_rows(tally, piece)
+        tally.update(count_rows(piece))
         yield piece
 
 
@@ -231,13 +225,12 @@ def edge_rows(links: NamedTable, ids: pa.Array, columns: Columns) -> EdgeRows:
     return ends, None if columns.weight is None else _weights(links, columns.weight)
 
 
-def count_rows(tally: Counter[str], edges: EdgeRows) -> None:
-    """Add to the counts of all rows, of self-loops, and of other rows of weight 0."""
+def count_rows(edges: EdgeRows) -> Counter[str]:
+    """The number of all rows, of self-loops, and of other rows of weight 0."""
     ends, weights = edges
     loops = ends[0] == ends[1]
-    tally["rows"] += ends.shape[1]
-    tally["loops"] += int(loops.sum())
-    tally["zero"] += 0 if weights is None else int(((weights == 0) & ~loops).sum())
+    zero = 0 if weights is None else int(((weights == 0) & ~loops).sum())
+    return Counter(rows=ends.shape[1], loops=int(loops.sum()), zero=zero)
 
 
 def _check_header(links: NamedTable, ids: pa.Array, columns: Columns) -> None:
@@ -279,14 +272,12 @@ def _weights(links: NamedTable, column: str) -> NDArray[np.float32]:
     values = read_commas(links.table[column])
     if not len(values):  # such a column has no type
         return np.zeros(0, dtype=np.float32)
-    numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
-    if not any(test(values.type) for test in numeric):
+    if not holds_reals(values.type):
         raise ValueError(f"column {column!r} of {links.name} must hold numbers, got {values.type}")
     with np.errstate(over="ignore"):
         weights = values.cast(pa.float64(), safe=False).to_numpy().astype(np.float32)
-    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-    if len(bad):
-        index = int(bad[0])
+    if (bad := ~(np.isfinite(weights) & (weights >= 0))).any():
+        index = first_true(bad)
         value = values[index].as_py()
         found = "no weight" if value is None else f"the weight {value:g}"
         wanted = "at most 3.4e38" if value is not None and 0 < value < np.inf else "finite and not negative"

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from newtonnet.meaning import listed
+
 if TYPE_CHECKING:
     from .readers import NamedTable
 
@@ -16,12 +18,8 @@ MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
 """Texts that stand for a missing value, in every column except ids."""
 LARGEST = 1e30
 """Largest magnitude of a number: it must be finite in float32, and its square in float64."""
-THOUSAND = 3
-"""Digits of a group."""
 MOSTLY = 0.8
 """Share of numbers in a text column that makes it look like a column of numbers."""
-SHOWN = 3
-"""Texts that a message quotes."""
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}.*)?$")
 _COMMA = re.compile(r"[+-]?(\d+|\d{1,3}([. ]\d{3})+),\d+")
@@ -50,13 +48,17 @@ def holds_text(kind: pa.DataType) -> bool:
 
 def holds_numbers(kind: pa.DataType) -> bool:
     """Whether a column of this type can become numbers as it is."""
-    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal, pa.types.is_temporal)
-    return any(test(kind) for test in tests)
+    return holds_reals(kind) or pa.types.is_boolean(kind) or bool(pa.types.is_temporal(kind))
+
+
+def holds_reals(kind: pa.DataType) -> bool:
+    """Whether a column of this type holds integers, floats or decimals."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def holds_lists(kind: pa.DataType) -> bool:
     """Whether a column of this type holds lists."""
-    return any(test(kind) for test in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list))
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 # Texts
@@ -69,9 +71,9 @@ def as_text(values: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
         if pa.types.is_dictionary(kind):
             values = values.cast(kind.value_type)
         if pa.types.is_floating(values.type):
-            values = values.cast(pa.float64())
-            values = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
-            if _all_whole(values):
+            numbers = values.cast(pa.float64()).to_numpy()
+            values = pa.chunked_array([pa.array(numbers, from_pandas=True)])
+            if _is_whole(numbers).all():
                 values = values.cast(pa.int64())
         return without_missing(values.cast(pa.string()))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
@@ -91,17 +93,16 @@ def is_missing(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.is_null(known)
 
 
-def _all_whole(numbers: pa.ChunkedArray) -> bool:
-    """Whether an int64 holds each of them exactly."""
-    small = pc.less(pc.abs(numbers), 2.0**63)
-    return pc.all(pc.and_(small, pc.equal(numbers, pc.round(numbers)))).as_py() is not False
+def _is_whole(numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which numbers an int64 holds exactly; also NaN."""
+    return np.isnan(numbers) | (np.equal(numbers, np.round(numbers)) & (np.abs(numbers) < 2.0**63))
 
 
 # Numbers
 
 
 def to_numbers(values: pa.ChunkedArray, name: str, where: Where) -> NDArray[np.float64]:
-    """Finite numbers with NaN for missing ones; dates and times are counted in days."""
+    """Finite numbers with NaN for missing ones; dates are counted in days, durations and times of day in their unit."""
     kind, days = values.type, 1
     if values.null_count == len(values):  # a CSV column without values has no useful type
         return np.full(len(values), np.nan)
@@ -116,13 +117,11 @@ def to_numbers(values: pa.ChunkedArray, name: str, where: Where) -> NDArray[np.f
         numbers = np.asarray(values.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64) / days
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
         raise ValueError(f"column {name!r} holds {kind}, which cannot become numbers") from reason
-    if np.isinf(numbers).any():
-        raise ValueError(
-            f"{where(first_true(np.isinf(numbers)))} holds an infinite number in column {name!r}; leave the cell blank"
-        )
-    huge = np.abs(numbers) > LARGEST
-    if huge.any():
-        index = first_true(huge)
+    beyond = np.abs(numbers) > LARGEST
+    if beyond.any():
+        index = first_true(beyond)
+        if np.isinf(numbers[index]):
+            raise ValueError(f"{where(index)} holds an infinite number in column {name!r}; leave the cell blank")
         raise ValueError(
             f"{where(index)} holds {numbers[index]:g} in column {name!r}, which is beyond ±{LARGEST:g}; use larger "
             "units for the column, or leave the cell blank"
@@ -132,13 +131,13 @@ def to_numbers(values: pa.ChunkedArray, name: str, where: Where) -> NDArray[np.f
 
 def _not_a_number(values: pa.ChunkedArray, name: str, where: Where) -> str:
     """The message for the first text that is not a number."""
-    if holds_text(values.type):
-        for index, text in enumerate(as_text(values, name).to_pylist()):
-            if text is not None and not is_number(text):
-                return (
-                    f"{where(index)} holds {text!r} in column {name!r}, which must hold numbers; write a number with a "
-                    "decimal point, or leave the cell blank"
-                )
+    texts = as_text(values, name).to_pylist() if holds_text(values.type) else []
+    for index, text in enumerate(texts):
+        if text is not None and not is_number(text):
+            return (
+                f"{where(index)} holds {text!r} in column {name!r}, which must hold numbers; write a number with a "
+                "decimal point, or leave the cell blank"
+            )
     return f"column {name!r} must hold numbers, got {values.type}"
 
 
@@ -195,26 +194,21 @@ def read_dates(values: pa.ChunkedArray) -> pa.ChunkedArray:
 def read_commas(values: pa.ChunkedArray, *, surely: bool = False) -> pa.ChunkedArray:
     """Texts that are all numbers with a decimal comma, integers, or missing, as numbers; others as they are.
 
-    Args:
-        values: a column.
-        surely: it holds numbers; if not known, 1,234 may be a thousand, and some value needs other than three digits
-            after the comma.
+    Unless the column ``surely`` holds numbers, 1,234 may be a thousand: some value must have other than three digits
+    after its comma.
 
     >>> read_commas(pa.chunked_array([["1,5", "1.234,25", "7", "NA"]])).to_pylist()
     [1.5, 1234.25, 7.0, None]
     >>> read_commas(pa.chunked_array([["1,234", "7"]])).to_pylist()
     ['1,234', '7']
     """
-    if not holds_text(values.type):
-        return values
-    if not pc.any(pc.match_substring(values, ",")).as_py():
+    if not holds_text(values.type) or not pc.any(pc.match_substring(values, ",")).as_py():
         return values
     text = pc.utf8_trim_whitespace(without_missing(values.cast(pa.string())))
     found = text.drop_null().unique().to_pylist()
     commas = [one for one in found if has_comma(one)]
-    if not commas or not (surely or any(len(one.rpartition(",")[2]) != THOUSAND for one in commas)):
-        return values
-    if not all(has_comma(one) or one.lstrip("+-").isdecimal() for one in found):
+    certain = commas and (surely or any(len(one.rpartition(",")[2]) != 3 for one in commas))
+    if not certain or not all(has_comma(one) or one.lstrip("+-").isdecimal() for one in found):
         return values
     plain = pc.replace_substring(pc.replace_substring_regex(text, pattern="[. ]|^\\+", replacement=""), ",", ".")
     return plain.cast(pa.float64())
@@ -239,9 +233,8 @@ def why_text(values: pa.ChunkedArray) -> str | None:
         return None
     if commas:
         return f"because of values such as {commas[0]!r}: write numbers with a decimal point"
-    shown = ", ".join(repr(text) for text in sorted(others)[:SHOWN])
-    more = f" and {len(others) - SHOWN:,} more" if len(others) > SHOWN else ""
-    return f"because of the text{'s' * (len(others) > 1)} {shown}{more}: leave such cells blank to get numbers"
+    shown = listed([repr(text) for text in sorted(others)], 3)
+    return f"because of the text{'s' * (len(others) > 1)} {shown}: leave such cells blank to get numbers"
 
 
 # Ids
@@ -252,8 +245,14 @@ def to_ids(rows: "NamedTable", column: str) -> pa.Array:
     ids = rows.table[column].combine_chunks()
     if pa.types.is_dictionary(ids.type):
         ids = ids.dictionary_decode()
-    if pa.types.is_floating(ids.type):
-        ids = _whole_ids(ids.cast(pa.float64()), rows, column)
+    if pa.types.is_floating(ids.type):  # integers, in a column with missing values
+        numbers = ids.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        if not (whole := _is_whole(numbers)).all():
+            index = first_true(~whole)
+            raise ValueError(
+                f"{rows.row(index)} has the id {numbers[index]} in column {column!r}; ids must be whole numbers or text"
+            )
+        return pa.array(numbers, from_pandas=True).cast(pa.int64())
     try:
         beyond_int64 = pa.types.is_uint64(ids.type) and (pc.max(ids).as_py() or 0) >= 2**63
         if pa.types.is_integer(ids.type) and not beyond_int64:
@@ -264,15 +263,3 @@ def to_ids(rows: "NamedTable", column: str) -> pa.Array:
             f"column {column!r} of {rows.name} holds {ids.type}; ids must be whole numbers or text"
         ) from reason
     return pc.if_else(pc.equal(pc.utf8_trim_whitespace(text), ""), pa.scalar(None, pa.string()), text)
-
-
-def _whole_ids(ids: pa.Array, rows: "NamedTable", column: str) -> pa.Array:
-    """Integers again, which become floats where a column has missing values."""
-    numbers = ids.to_numpy(zero_copy_only=False)
-    broken = ~(np.isnan(numbers) | ((numbers == np.round(numbers)) & (np.abs(numbers) < 2.0**63)))
-    if broken.any():
-        index = first_true(broken)
-        raise ValueError(
-            f"{rows.row(index)} has the id {numbers[index]} in column {column!r}; ids must be whole numbers or text"
-        )
-    return pc.if_else(pc.is_nan(ids), pa.scalar(None, pa.float64()), ids).cast(pa.int64())
