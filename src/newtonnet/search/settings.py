@@ -1,14 +1,15 @@
 """Settings of a model on a graph: published by its authors, found by a search, or the model's defaults."""
 
 import tomllib
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from newtonnet.nn import find_model
-from newtonnet.training import Config, Setting, override
+from newtonnet.training import Setting, override
 
 from .store import find_best
+from .study import default_setting
 
 UNTOUCHED = ("wisconsin", "actor", "reed98", "amherst41", "tolokers")
 """Graphs on which no search is ever run; they show what the defaults do on a graph nobody tuned for."""
@@ -29,9 +30,8 @@ def find_setting(
     Returns:
         The model's options and its training configuration.
     """
-    entry = find_model(model)
+    default = default_setting(model)
     table = PUBLISHED_SETTINGS.get(model, {})
-    default = Setting("default", entry.options, Config(**entry.training))
     if source == "default" or (source is None and dataset not in table):
         return default
     if source == "searched":
@@ -40,13 +40,13 @@ def find_setting(
             raise ValueError(
                 f"no search of {model} on {dataset} is stored in {results}; use --settings published or default"
             )
-        return override(Setting("searched", default.options, default.config), best["setting"])
+        return override(replace(default, source=source), best["setting"])
     if source not in (None, "published"):
         raise ValueError(f"unknown settings {source!r}; available: published, searched, default")
     if dataset not in table:
         there = f"{model} has published settings on {', '.join(table)}" if table else f"{model} has none on any graph"
         raise ValueError(f"no published settings for {model} on {dataset}; use --settings default ({there})")
-    return override(Setting("published", default.options, default.config), table[dataset])
+    return override(replace(default, source="published"), table[dataset])
 
 
 def first_settings(dataset: str, model: str) -> list[Setting]:
