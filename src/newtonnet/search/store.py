@@ -83,10 +83,9 @@ def open_store(results: str | Path, study: Study) -> Iterator[Store]:
                 f"{path} holds another study ({_differences(header['study'], study.describe())}); "
                 "move it away or use another folder of results"
             )
-        if not trials:
-            sound = 0  # a study without trials makes room for another
-        if path.exists() and sound < path.stat().st_size:
-            os.truncate(path, sound)
+        kept = sound if trials else 0  # a study without trials makes room for another
+        if path.exists() and kept < path.stat().st_size:
+            os.truncate(path, kept)
         yield Store(path, json.dumps({"key": study.key, "study": study.describe()}, separators=(",", ":")))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from newtonnet.datasets import Dataset, Split, load_dataset, load_splits, make_splits
 from newtonnet.graphs import Graph
 from newtonnet.nn import find_model
-from newtonnet.training import ADDED, GAMMAS, NUMERICS, SHARED, Config, Setting, override
+from newtonnet.training import ADDED, GAMMAS, NUMERICS, Config, Setting, override
 
 Space = Mapping[str, tuple[Any, ...]]
 """Names of options and training fields to the values that may be tried."""
@@ -180,11 +180,6 @@ def default_setting(model: str) -> Setting:
     """The defaults of a model of the zoo."""
     entry = find_model(model)
     return Setting("default", entry.options, Config(**entry.training))
-
-
-def shape(setting: Setting) -> str:
-    """The same text for settings of a model that can train in one population; rates, decays and gammas may differ."""
-    return repr((setting.options, *(getattr(setting.config, name) for name in SHARED)))
 
 
 def model_space(model: str) -> dict[str, tuple[Any, ...]]:

@@ -12,9 +12,9 @@ from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
 from newtonnet.kernels import use_threads
 from newtonnet.nn import build
-from newtonnet.training import Progress, Record, fit
+from newtonnet.training import SHARED, Progress, Record, Setting, fit
 
-from .study import Study, load_data, shape
+from .study import Study, load_data
 
 SplitScores = tuple[float | None, ...]
 """One number for each split; None where training failed."""
@@ -137,11 +137,16 @@ def _as_tuples(value: Any) -> Any:
     return tuple(_as_tuples(item) for item in value) if isinstance(value, list) else value
 
 
+def shape_key(setting: Setting) -> str:
+    """The same text for settings of a model that can train in one population; rates, decays and gammas may differ."""
+    return repr((setting.options, *(getattr(setting.config, name) for name in SHARED)))
+
+
 def group(study: Study, proposals: Sequence[Proposal]) -> list[Task]:
     """Proposals of the same shape put together, in order, into populations no larger than the study allows."""
     shapes: dict[str, list[Proposal]] = {}
     for proposal in proposals:
-        shapes.setdefault(shape(study.setting(proposal.setting)), []).append(proposal)
+        shapes.setdefault(shape_key(study.setting(proposal.setting)), []).append(proposal)
     size = max(1, study.max_population // study.splits)
     tasks = [
         Task(study, tuple(alike[start : start + size]))
