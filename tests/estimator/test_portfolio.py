@@ -148,7 +148,7 @@ def test_an_average_without_a_filter_still_shows_the_best_one_that_was_tried(gra
     tried = [c for c in candidates("newtonnet", FIXED, transductive=False) if c.model == "newton-stack"]
     spectral = candidates("newtonnet", {**FIXED, "learning_rate": 1e-9}, transductive=False)[0]
     tuned = tune(graph, [*tried, spectral], make_folds(graph, 3), TRAIN, deadline=deadline_in(None))
-    assert tuned.shown.spectral
+    assert tuned.shown.members[0].record.outcome.response
     assert (tuned.shown.weight == 0) == all(part.candidate.model == "newton-stack" for part in tuned.chosen)
 
 

@@ -178,7 +178,8 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, graph: Any) -> NDArray[Any]:
         """The most probable class of every node, shape ``(n,)``."""
-        return np.asarray(self.classes_[self.predict_proba(graph).argmax(axis=1)])
+        shares = self.predict_proba(graph)  # first, so that it is checked to be fitted
+        return np.asarray(self.classes_[shares.argmax(axis=1)])
 
     def score(self, graph: Any, y: ArrayLike | None = None) -> float:
         """Accuracy, or ROC-AUC if ``metric`` says so, over the nodes whose label is known in ``y``.
