@@ -1,6 +1,7 @@
 """Imports go downhill and through doors, the library never imports the laboratory, and every module has one idea."""
 
 import ast
+import tomllib
 import warnings
 from collections import Counter
 from collections.abc import Iterator
@@ -173,3 +174,12 @@ def test_two_classes_never_share_a_name():
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     assert not [name for name, count in names.items() if count > 1]
+
+
+@pytest.mark.parametrize("package", [LIBRARY, LABORATORY])
+def test_every_data_file_is_installed(package):
+    project = tomllib.loads((SOURCE.parent / "pyproject.toml").read_text())
+    installed = project["tool"]["setuptools"]["package-data"][package]
+    found = {path for path in (SOURCE / package).rglob("*") if path.is_file() and "__pycache__" not in path.parts}
+    data = {path for path in found if path.suffix not in {".py", ".so", ".pyd"}}
+    assert data == {path for pattern in installed for path in (SOURCE / package).glob(pattern)}

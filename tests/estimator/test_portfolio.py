@@ -8,13 +8,14 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from newtonnet.datasets import csbm
 from newtonnet.estimator.members import TrainingOptions, group_by_shape, make_folds, train_members
-from newtonnet.estimator.portfolio import FLAT, average, candidates, deadline_in, tune
+from newtonnet.estimator.portfolio import average, candidates, deadline_in, tune
 from newtonnet.estimator.scoring import best_temperature, likelihood, score, sharpened
 from newtonnet.nn import ZOO
 
 FIXED = {"max_epochs": 15, "patience": None, "metric": "accuracy"}
 OPTIONS = TrainingOptions(seed=0, threads=1, max_memory=None, device="cpu")
 TRAIN = partial(train_members, options=OPTIONS)
+FLAT = 1e-9
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def test_a_flat_filter_is_an_mlp(graph):
 
 def test_only_equal_shapes_train_together():
     tried = candidates("newtonnet", FIXED, transductive=True)
-    groups = group_by_shape(tried)
+    groups = group_by_shape(dict(enumerate(tried)))
     assert sorted(place for group in groups for place in group) == list(range(len(tried)))
     for group in groups:
         assert len({repr((tried[place].model, tried[place].setting.options)) for place in group}) == 1
@@ -147,7 +148,7 @@ def test_an_average_without_a_filter_still_shows_the_best_one_that_was_tried(gra
     tried = [c for c in candidates("newtonnet", FIXED, transductive=False) if c.model == "newton-stack"]
     spectral = candidates("newtonnet", {**FIXED, "learning_rate": 1e-9}, transductive=False)[0]
     tuned = tune(graph, [*tried, spectral], make_folds(graph, 3), TRAIN, deadline=deadline_in(None))
-    assert tuned.shown.spectral
+    assert tuned.shown.members[0].record.outcome.response
     assert (tuned.shown.weight == 0) == all(part.candidate.model == "newton-stack" for part in tuned.chosen)
 
 

@@ -118,7 +118,7 @@ def test_a_newer_file_is_refused_and_says_what_to_do(file, fitted, monkeypatch):
     monkeypatch.setattr(saving, "FORMAT", saving.FORMAT + 1)
     fitted.save(file)
     monkeypatch.undo()
-    with pytest.raises(ValueError, match=r"has format 2, but this version reads up to 1; install a newer newtonnet"):
+    with pytest.raises(ValueError, match=r"has format 2, this version reads up to 1; install a newer newtonnet"):
         NewtonNetClassifier.load(file)
 
 

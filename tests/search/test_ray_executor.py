@@ -202,8 +202,7 @@ def test_training_works_on_arrays_that_lie_in_the_store(study, executor, unbroke
     """Nothing is copied and nothing written to; a warning would be an error here."""
     from newtonnet.search.study import load_data
 
-    data = load_data(DATASET, checksum=study.checksum, protocol=study.protocol, splits=study.splits)
-    graph, splits = ray.get(ray.put(data))
+    graph, splits = ray.get(ray.put(load_data(*study.data)))
     for array in (graph.adjacency.data, graph.adjacency.indices, graph.labels, splits[0].train):
         assert not array.flags.owndata
         assert not array.flags.writeable

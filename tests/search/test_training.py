@@ -46,7 +46,7 @@ def study():
 
 @pytest.fixture(scope="module")
 def data(study):
-    return load_data(DATASET, checksum=study.checksum, protocol="random", splits=2)
+    return load_data(*study.data)
 
 
 def run(folder, study, executor=None, trials=TRIALS):
@@ -149,9 +149,9 @@ def test_what_is_finished_beside_an_error_is_kept(study, monkeypatch):
         theirs.send(next(answers))
         ends.append(theirs)
         nothing = SimpleNamespace(terminate=lambda: None, join=lambda: None)
-        return executors._Worker(nothing, ours)
+        return ours, nothing
 
-    monkeypatch.setattr(executors, "_start", start)
+    monkeypatch.setattr(executors, "_start_worker", start)
     tasks = iter([Task(study, (proposal,)) for proposal in propose(study, [], 0)[:2]])
     kept = []
     with pytest.raises(ValueError, match="broken"):

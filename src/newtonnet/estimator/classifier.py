@@ -13,20 +13,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from newtonnet.graphs import Graph, as_graph, check_trainable, homophily
+from newtonnet.search import default_setting
 from newtonnet.training import override
 
 from .inputs import IN_MEMORY, OUT_OF_CORE, check_feature_names, check_parameters, feature_names, read_labels
 from .learned import curves, learned_filter
-from .members import (
-    Candidate,
-    Trainer,
-    TrainingOptions,
-    fold_count,
-    make_folds,
-    train_members,
-    train_members_out_of_core,
-)
-from .portfolio import ProgressCallback, candidates, deadline_in, default_setting, tune
+from .members import Candidate, TrainingOptions, fold_count, make_folds, train_members, train_members_out_of_core
+from .portfolio import ProgressCallback, candidates, deadline_in, tune
 from .saving import load, save
 from .scoring import score
 
@@ -147,17 +140,17 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         count = fold_count(whole) if self.folds is None else int(self.folds)
         folds = make_folds(whole, count, seed=seed, every_class=self.metric == "roc_auc")
         threads = None if self.threads is None else int(self.threads)
-        options = TrainingOptions(seed, threads, self.max_memory, str(self.device))
-        train: Trainer = partial(train_members, options=options)
-        if self.regime == OUT_OF_CORE:
-            train = partial(train_members_out_of_core, options=options, store=self.store)
+        options = TrainingOptions(seed, threads, self.max_memory, str(self.device), self.store)
+        train = partial(train_members_out_of_core if self.regime == OUT_OF_CORE else train_members, options=options)
         with torch.inference_mode(False), torch.enable_grad():
             tuned = tune(whole, listed, folds, train, deadline=deadline, progress=progress)
 
         self.classes_ = classes
         self.n_features_in_ = int(whole.features.shape[1])
-        self._name_features(feature_names(graph))
-        self.ensemble_ = tuned.ensemble(whole.class_names)
+        self.__dict__.pop("feature_names_in_", None)  # as in scikit-learn: without names there is no attribute
+        if (names := feature_names(graph)) is not None:
+            self.feature_names_in_ = names
+        self.ensemble_ = tuned.ensemble
         self.records_ = [member.record for member in tuned.shown.members]
         self.filter_weight_ = tuned.shown.weight
         self.settings_ = [
@@ -169,17 +162,23 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.validation_score_ = tuned.validation
         self.filter_ = learned_filter(self.records_)
         self.history_ = curves(self.records_)
-        self.homophily_ = self._learned_homophily(whole)
+        predicted = self._probabilities(whole).argmax(axis=1)
+        self.homophily_ = homophily(whole, np.where(whole.labels >= 0, whole.labels, predicted)).edge
         return self
 
     def predict_proba(self, graph: Any) -> NDArray[np.float64]:
         """Probability of each class for every node, shape ``(n, C)``; columns in the order of ``classes_``."""
         check_is_fitted(self)
-        return self._probabilities(self._check_features(graph))
+        whole = as_graph(graph)
+        check_feature_names(getattr(self, "feature_names_in_", None), graph)
+        features = whole.features.shape[1]
+        if features != self.n_features_in_:
+            raise ValueError(f"the model was trained on {self.n_features_in_} features, this graph has {features}")
+        return self._probabilities(whole)
 
     def predict(self, graph: Any) -> NDArray[Any]:
         """The most probable class of every node, shape ``(n,)``."""
-        shares = self.predict_proba(graph)
+        shares = self.predict_proba(graph)  # first, so that it is checked to be fitted
         return np.asarray(self.classes_[shares.argmax(axis=1)])
 
     def score(self, graph: Any, y: ArrayLike | None = None) -> float:
@@ -212,13 +211,10 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         loaded: Self = load(cls, path)
         return loaded
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "ensemble_")
-
     def _candidates(self, graph: Graph) -> list[Candidate]:
         """The settings to try on a graph."""
-        fixed = dict(self.settings or {})
-        fixed |= {"max_epochs": self.max_epochs, "patience": self.patience, "metric": self.metric}
+        own = {"max_epochs": self.max_epochs, "patience": self.patience, "metric": self.metric}
+        fixed = {**(self.settings or {}), **own}
         if self.tune == "auto" and self.regime == IN_MEMORY:
             transductive = not self.transferable and graph.nodes <= MOST_TRANSDUCTIVE
             return candidates(self.model, fixed, transductive=transductive)
@@ -228,28 +224,6 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.ensemble_.probabilities(
             graph, device=str(self.device), store=self.store, max_memory=self.max_memory
         )
-
-    def _check_features(self, graph: Any) -> Graph:
-        """The graph; an error if its features are not those of training."""
-        whole = as_graph(graph)
-        check_feature_names(getattr(self, "feature_names_in_", None), graph)
-        if whole.features.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"the model was trained on {self.n_features_in_} features, this graph has {whole.features.shape[1]}"
-            )
-        return whole
-
-    def _name_features(self, names: NDArray[np.object_] | None) -> None:
-        """Keep the features' names as scikit-learn does: without names there is no attribute."""
-        if names is not None:
-            self.feature_names_in_ = names
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-
-    def _learned_homophily(self, graph: Graph) -> float:
-        """Share of edges that join equal labels, where unknown labels are predicted; NaN without edges."""
-        predicted = self._probabilities(graph).argmax(axis=1)
-        return homophily(graph, np.where(graph.labels >= 0, graph.labels, predicted)).edge
 
 
 def _plain(record: Any) -> dict[str, Any]:

@@ -15,9 +15,9 @@ from newtonnet.nn import find_model
 IN_MEMORY, OUT_OF_CORE = REGIMES = ("memory", "out-of-core")
 MODES = ("auto", "off")
 
-OWN = {name: name for name in ("max_epochs", "patience", "metric")} | dict.fromkeys(
-    ("seed", "run_seed"), "random_state"
-)
+OWN = {"seed": "random_state", "run_seed": "random_state"} | {
+    name: name for name in ("max_epochs", "patience", "metric")
+}
 """Training fields that are not settings, and the parameter to use instead."""
 
 Role = Literal["train", "score"]
@@ -36,10 +36,9 @@ def check_parameters(given: Mapping[str, Any]) -> None:
         value = given[name]
         if value is not None and not (isinstance(value, Real) and float(value).is_integer() and float(value) >= least):
             raise ValueError(f"{name} must be a whole number of at least {least}, or None, got {value!r}")
-    settings = given["settings"]
-    if settings is not None and not isinstance(settings, Mapping):
-        raise ValueError(f"settings must be options by name, such as {{'degree': 10}}, got {settings!r}")
-    fixed = dict(settings or {})
+    fixed = {} if given["settings"] is None else given["settings"]
+    if not isinstance(fixed, Mapping):
+        raise ValueError(f"settings must be options by name, such as {{'degree': 10}}, got {fixed!r}")
     own = sorted(fixed.keys() & OWN)
     if own:
         raise ValueError(f"{own[0]} is not a setting; use the parameter {OWN[own[0]]}")
@@ -55,10 +54,7 @@ def check_parameters(given: Mapping[str, Any]) -> None:
 def read_labels(graph: Any, y: ArrayLike | None = None, *, role: Role | None = None) -> tuple[Graph, NDArray[Any]]:
     """The graph with these labels, or its own if none are given, and its classes as the caller writes them.
 
-    Args:
-        graph: anything that :func:`newtonnet.graphs.as_graph` takes.
-        y: one label for each node; -1, None or NaN for unknown.
-        role: without ``y``, use only this part of the labels of PyTorch Geometric data with masks.
+    Without ``y``, only labels of this role are used of PyTorch Geometric data with masks.
 
     >>> from newtonnet.graphs import from_edges
     >>> graph, classes = read_labels(from_edges([[0, 1], [1, 2]], np.eye(3)), ["cat", None, "dog"])
@@ -76,12 +72,9 @@ def read_labels(graph: Any, y: ArrayLike | None = None, *, role: Role | None = N
 
 
 def _masked(data: Any, role: Role, nodes: int) -> NDArray[np.bool_] | None:
-    """Nodes of this role by the data's masks; None for data without masks.
-
-    Validation nodes may be learned from, because an estimator holds out labels itself. A role without masks has all
-    nodes that are not in the other.
-    """
+    """Nodes of this role by the data's masks, without its own all that the other role lacks; None without any mask."""
     found = {name: _mask(data, name, nodes) for name in ("train_mask", "val_mask", "test_mask")}
+    # An estimator holds out labels itself, so it may learn from validation nodes.
     train = [mask for name, mask in found.items() if mask is not None and name != "test_mask"]
     test = [mask for name, mask in found.items() if mask is not None and name == "test_mask"]
     own, other = (train, test) if role == "train" else (test, train)
@@ -107,10 +100,7 @@ def _mask(data: Any, name: str, nodes: int) -> NDArray[np.bool_] | None:
 
 
 def feature_names(graph: Any) -> NDArray[np.object_] | None:
-    """Column names of a pair (adjacency, frame); None for anything else, or for names that are not strings.
-
-    As in scikit-learn, the numbers that pandas gives to unnamed columns are not names.
-    """
+    """Column names of a pair (adjacency, frame); None for anything else and, as in scikit-learn, for numbers."""
     columns = getattr(graph[1], "columns", None) if isinstance(graph, tuple) and len(graph) == 2 else None
     if columns is None or not all(isinstance(name, str) for name in columns):
         return None

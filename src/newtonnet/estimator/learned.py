@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.polynomial import Chebyshev
@@ -43,8 +42,7 @@ class LearnedFilter:
         """Mean scaled amplitude at these frequencies, in the same shape."""
         places = np.concatenate([self.frequencies, self.points])
         amplitudes = np.concatenate([self.scaled, self.values / self._largest], axis=1).mean(axis=0)
-        mean = _through(places, amplitudes)
-        return np.asarray(mean(np.asarray(frequencies, dtype=np.float64)), dtype=np.float64)
+        return np.asarray(_through(places, amplitudes)(np.asarray(frequencies, dtype=np.float64)), dtype=np.float64)
 
     @property
     def _largest(self) -> NDArray[np.float64]:
@@ -53,18 +51,7 @@ class LearnedFilter:
 
 
 def _through(places: NDArray[np.float64], amplitudes: NDArray[np.float64]) -> Chebyshev:
-    """The polynomial of least degree through all amplitudes; an error if they do not determine it.
-
-    A record does not contain the degree, and a filter may have more or fewer points than coefficients.
-
-    Args:
-        places: where the amplitudes are known, shape ``(m,)``; duplicates are allowed.
-        amplitudes: shape ``(m,)``.
-
-    >>> places = np.array([0.0, 0.5, 1.0, 2.0])
-    >>> float(_through(places, places**2)(1.5).round(9))
-    2.25
-    """
+    """The polynomial of least degree through all amplitudes, as a record does not contain the filter's degree."""
     known = len(np.unique(places.round(9)))
     for degree in range(known - 1):  # with as many coefficients as places any values would fit
         powers = chebvander(places - 1, degree)
@@ -87,6 +74,6 @@ def learned_filter(records: Sequence[Record]) -> LearnedFilter | None:
     outcomes = [record.outcome for record in records]
     if not outcomes[0].response:
         return None
-    rows: list[Any] = [[outcome.values for outcome in outcomes], [outcome.response for outcome in outcomes]]
-    values, responses = (np.array(row, dtype=np.float64) for row in rows)
+    values = np.array([outcome.values for outcome in outcomes], dtype=np.float64)
+    responses = np.array([outcome.response for outcome in outcomes], dtype=np.float64)
     return LearnedFilter(np.array(outcomes[0].points), values, np.array(FREQUENCIES), responses)

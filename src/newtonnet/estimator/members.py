@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -26,7 +26,8 @@ from newtonnet.out_of_core import (
     propagate_to_disk,
     train_out_of_core,
 )
-from newtonnet.training import SHARED, Config, Progress, Record, Setting, fit
+from newtonnet.search import shape_key
+from newtonnet.training import Config, Progress, Record, Setting, fit
 
 from .scoring import sharpened
 
@@ -53,29 +54,25 @@ class TrainingOptions:
     threads: int | None
     max_memory: int | None
     device: str
+    store: FeatureFolder = None
+    """For out-of-core training."""
 
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """One setting trained on one fold.
-
-    Attributes:
-        model: name in the zoo.
-        options: the model's options; points are numbers, so that it can be built for another graph.
-        seed: seed of its start weights and dropout.
-        state: its parameters, with a population axis of length 1.
-        bound: for a transductive model, checksum of the edges of the training graph; otherwise None.
-        record: its run.
-        held: predicted probabilities of the fold's validation nodes, shape ``(v, C)``.
-    """
+    """One setting trained on one fold."""
 
     model: str
     options: Any
+    """The model's options; points are numbers, so that it can be built for another graph."""
     seed: int
     state: Mapping[str, Tensor]
+    """Its parameters, with a population axis of length 1."""
     bound: str | None
+    """For a transductive model, checksum of the edges of the training graph; otherwise None."""
     record: Record
     held: NDArray[np.float32]
+    """Predicted probabilities of the fold's validation nodes, shape ``(v, C)``."""
 
     @property
     def sound(self) -> bool:
@@ -88,31 +85,8 @@ class Member:
         return self.record.outcome.validation or 0.0
 
 
-class Trainer(Protocol):
-    """Trains candidates on folds: :func:`train_members` or :func:`train_members_out_of_core`, with options bound."""
-
-    def __call__(
-        self,
-        graph: Graph,
-        candidates: Sequence[Candidate],
-        folds: Sequence[Split],
-        *,
-        stop: Callable[[], bool],
-        progress: Callable[[Progress], None] | None,
-    ) -> list[list[Member]]:
-        """Train members.
-
-        Args:
-            graph: the graph with its labels.
-            candidates: settings of the same shape; see :func:`group_by_shape`.
-            folds: inner splits.
-            stop: called after every epoch; training stops if it returns True.
-            progress: called after every epoch.
-
-        Returns:
-            For each candidate a member for each fold, in order.
-        """
-        ...
+Trainer = Callable[..., list[list[Member]]]
+"""Trains candidates: :func:`train_members` or :func:`train_members_out_of_core` with ``options`` bound."""
 
 
 def fold_count(graph: Graph) -> int:
@@ -124,13 +98,8 @@ def fold_count(graph: Graph) -> int:
 def make_folds(graph: Graph, count: int, *, seed: int = 0, every_class: bool = False) -> list[Split]:
     """Stratified folds of the labelled nodes, as splits without test nodes; each fold validates one split.
 
-    A class with a single labelled node is always used for training.
-
-    Args:
-        graph: the graph; only labelled nodes are split.
-        count: number of folds, at least 2; fewer if there are not enough labels.
-        seed: random seed of the folds.
-        every_class: use no more folds than the smallest class has labels, so that each validates on all classes.
+    A class with a single labelled node is always used for training. There are fewer folds if there are not enough
+    labels, and with ``every_class`` no more than the smallest class has labels, so that each validates on all classes.
 
     >>> from newtonnet.graphs import from_edges
     >>> folds = make_folds(from_edges([[], []], np.eye(10), labels=[0, 1] * 5), 5)
@@ -154,8 +123,7 @@ def make_folds(graph: Graph, count: int, *, seed: int = 0, every_class: bool = F
         raise ValueError("no class has two labelled nodes, so none can be held out for validation; label some more")
     places = deal(graph.labels[nodes], count, np.random.default_rng(seed))
     held = [(places == fold) & movable for fold in range(count)]
-    none = np.zeros(0, dtype=np.int64)
-    return [Split(nodes[~out], nodes[out], none, "inner", fold) for fold, out in enumerate(held) if out.any()]
+    return [Split(nodes[~out], nodes[out], nodes[:0], "inner", fold) for fold, out in enumerate(held) if out.any()]
 
 
 def deal(classes: NDArray[np.int64], count: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -167,12 +135,11 @@ def deal(classes: NDArray[np.int64], count: int, rng: np.random.Generator) -> ND
     return places
 
 
-def group_by_shape(candidates: Sequence[Candidate]) -> list[list[int]]:
-    """Indices of the candidates that can train in one population, in the order of their first."""
+def group_by_shape(candidates: Mapping[int, Candidate]) -> list[list[int]]:
+    """The numbers of candidates that can train in one population together, in the order of their first."""
     groups: dict[str, list[int]] = {}
-    for i, (model, setting) in enumerate(candidates):
-        shape = repr((model, setting.options, *(getattr(setting.config, name) for name in SHARED)))
-        groups.setdefault(shape, []).append(i)
+    for i, (model, setting) in candidates.items():
+        groups.setdefault(f"{model} {shape_key(setting)}", []).append(i)
     return list(groups.values())
 
 
@@ -185,15 +152,14 @@ def train_members(
     stop: Callable[[], bool],
     progress: Callable[[Progress], None] | None = None,
 ) -> list[list[Member]]:
-    """Train candidates of one shape on every fold, as one population; see :class:`Trainer`."""
-    model, settings = candidates[0].model, [candidate.setting for candidate in candidates]
-    splits = [fold for _ in settings for fold in folds]
+    """Train candidates of one shape on every fold, as one population; for each a member for each fold, in order."""
+    model, shape = candidates[0].model, candidates[0].setting.options
+    splits = [*folds] * len(candidates)
     configs = [
-        replace(setting.config, seed=options.seed + fold.index, run_seed=options.seed)
-        for setting in settings
+        replace(candidate.setting.config, seed=options.seed + fold.index, run_seed=options.seed)
+        for candidate in candidates
         for fold in folds
     ]
-    shape = settings[0].options
     population = build(model, graph, shape, seeds=[config.seed for config in configs])
     records = fit(
         population,
@@ -210,11 +176,10 @@ def train_members(
         shape = replace(shape, points=tuple(population.filter.points.tolist()))
     bound = None if population.transductive is None else graph.structure
     sound = [p for p, record in enumerate(records) if record.outcome.status == "done"]
-    held = [NONE] * len(records)
-    for p, shares in zip(sound, _each_probability(population, graph, options.device, sound), strict=True):
-        held[p] = shares[splits[p].validation]
+    each = zip(sound, _each_probability(population, graph, options.device, sound), strict=True)
+    held = {p: shares[splits[p].validation] for p, shares in each}
     members = [
-        Member(model, shape, population.seeds[p], _state(population, p), bound, record, held[p])
+        Member(model, shape, population.seeds[p], _state(population, p), bound, record, held.get(p, NONE))
         for p, record in enumerate(records)
     ]
     return [members[i : i + len(folds)] for i in range(0, len(members), len(folds))]
@@ -226,14 +191,10 @@ def train_members_out_of_core(
     folds: Sequence[Split],
     options: TrainingOptions,
     *,
-    store: FeatureFolder,
     stop: Callable[[], bool],
     progress: Callable[[Progress], None] | None = None,
 ) -> list[list[Member]]:
-    """Train one setting of NewtonNet in batches of propagated features on disk, fold by fold; see :class:`Trainer`.
-
-    The features go to the folder ``store`` and are used again for the same graph. The first epoch is always trained.
-    """
+    """The same for one setting of NewtonNet, in batches of propagated features on disk; one epoch is always trained."""
     begun = False
 
     def note(state: Progress) -> None:
@@ -242,60 +203,50 @@ def train_members_out_of_core(
         if progress is not None:
             progress(state)
 
-    setting = candidates[0].setting
+    setting, memory = candidates[0].setting, options.max_memory
     setting = replace(setting, config=replace(setting.config, seed=options.seed))
     points = make_filter(setting, graph).points.tolist()
     setting = replace(setting, options=replace(setting.options, points=tuple(points)))
     members = []
-    with _feature_folder(store) as folder:
+    with _feature_folder(options.store) as folder:
         records, states = train_out_of_core(
             graph,
             folds,
             setting,
             store=folder,
-            max_memory=options.max_memory,
+            max_memory=memory,
             threads=options.threads,
             stop=lambda: begun and stop(),
             progress=note,
         )
         for fold, record, state in zip(folds, records, states, strict=True):
-            member = Member(OUT_OF_CORE_MODEL, setting.options, options.seed + fold.index, state, None, record, NONE)
-            if member.sound:
-                held = predict_out_of_core(
-                    state, setting, store=folder, nodes=fold.validation, max_memory=options.max_memory
-                )
-                member = replace(member, held=held)
-            members.append(member)
+            held = NONE
+            if record.outcome.status == "done":
+                held = predict_out_of_core(state, setting, store=folder, nodes=fold.validation, max_memory=memory)
+            seed = options.seed + fold.index
+            members.append(Member(OUT_OF_CORE_MODEL, setting.options, seed, state, None, record, held))
     return [members]
 
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """A weighted average of members, as plain data; the networks are built for the graph to predict.
-
-    Attributes:
-        members: in the order of the settings they belong to.
-        weights: shape ``(M,)``; they sum to 1.
-        class_names: the classes.
-        temperature: calibrates the averaged probabilities.
-    """
+    """A weighted average of members, as plain data; the networks are built for the graph to predict."""
 
     members: Sequence[Member]
     weights: Sequence[float]
+    """They sum to 1."""
     class_names: tuple[str, ...]
     temperature: float
+    """Calibrates the averaged probabilities."""
 
     def probabilities(
         self, graph: Graph, *, device: str = "cpu", store: FeatureFolder = None, max_memory: int | None = None
     ) -> NDArray[np.float64]:
         """Mean probability of each class for every node, shape ``(n, C)``.
 
-        Args:
-            graph: a graph with the features of the training graph.
-            device: where to compute.
-            store: for out-of-core members, the folder with the propagated features of this graph, made if needed. A
-                folder that belongs to another graph is not touched; a temporary one is used instead.
-            max_memory: bytes for propagation, for out-of-core members.
+        For out-of-core members, ``store`` is the folder with the propagated features of this graph, made if needed (one
+        that belongs to another graph is not touched; a temporary one is used instead), and ``max_memory`` limits the
+        bytes for propagation.
         """
         unlabelled = graph.relabelled(np.full(graph.nodes, -1, dtype=np.int64), self.class_names)
         total = np.zeros((graph.nodes, len(self.class_names)))
@@ -340,8 +291,6 @@ def _each_probability(
     population: Population, graph: Graph, device: str, members: Sequence[int]
 ) -> Iterator[NDArray[np.float32]]:
     """Probabilities of every class for every node, ``(n, C)``, one member after another."""
-    if not members:
-        return
     population.to(device)
     inputs = population.prepare(graph, device)
     with torch.no_grad():
@@ -357,19 +306,19 @@ def _each_out_of_core(
     setting = Setting("kept", members[0].options, Config())
     large, degree = as_large(graph), make_filter(setting, graph).degree
     usable = store is not None and is_free_for(Path(store), large, degree=degree)
-    with _feature_folder(store if usable else None, beside=store) as folder:
+    with _feature_folder(store, usable=usable) as folder:
         features = propagate_to_disk(large, folder, degree=degree, max_memory=max_memory)
         for member in members:
             yield predict_out_of_core(member.state, setting, store=features, max_memory=max_memory)
 
 
 @contextmanager
-def _feature_folder(store: FeatureFolder, *, beside: FeatureFolder = None) -> Iterator[Path]:
-    """The store, or a temporary folder, on the same disk as ``beside`` if that is writable."""
-    if store is not None:
+def _feature_folder(store: FeatureFolder, *, usable: bool = True) -> Iterator[Path]:
+    """The store if it is usable, otherwise a temporary folder, beside the store if it can be made there."""
+    if store is not None and usable:
         yield Path(store)
         return
-    disk = None if beside is None else Path(beside).absolute().parent
+    disk = None if store is None else Path(store).absolute().parent
     disk = disk if disk is not None and os.access(disk, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="newtonnet-blocks-", dir=disk) as name:
         yield Path(name) / "blocks"

@@ -2,9 +2,11 @@
 
 import math
 import time
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import product
+from functools import partial
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -13,15 +15,14 @@ from numpy.typing import NDArray
 from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
 from newtonnet.nn import find_model
-from newtonnet.training import Config, Progress, Setting, override
+from newtonnet.search import default_setting
+from newtonnet.training import Config, Progress, override
 
 from .members import Candidate, Ensemble, Member, Trainer, group_by_shape
 from .scoring import Shares, best_temperature, likelihood, score
 
 MOST = 24
 """Number of settings tried for a model other than NewtonNet."""
-FLAT = 1e-9
-"""A learning rate at which the filter keeps its start g = 1, so that the model is an MLP."""
 FINALISTS = 6
 """Number of settings that are trained on all folds."""
 SCAN = 0.6
@@ -41,12 +42,7 @@ ProgressCallback = Callable[[str, float, float], None]
 
 @dataclass(frozen=True)
 class Deadline:
-    """When to stop.
-
-    Attributes:
-        end: a time of the monotonic clock, infinite without a limit.
-        asked: whether to stop before that.
-    """
+    """When to stop: at a time of the monotonic clock, infinite without a limit, or earlier if asked to."""
 
     end: float
     asked: Callable[[], bool]
@@ -58,7 +54,7 @@ class Deadline:
     def part(self, share: float) -> "Deadline":
         """A deadline after a share of the remaining time."""
         now = time.monotonic()
-        return Deadline(now + max(self.end - now, 0.0) * share if math.isfinite(self.end) else self.end, self.asked)
+        return Deadline(now + max(self.end - now, 0.0) * share, self.asked)
 
 
 def deadline_in(seconds: float | None, asked: Callable[[], bool] | None = None) -> Deadline:
@@ -68,107 +64,55 @@ def deadline_in(seconds: float | None, asked: Callable[[], bool] | None = None) 
 
 @dataclass(frozen=True, eq=False)
 class PortfolioEntry:
-    """A candidate and its part in the average.
-
-    Attributes:
-        candidate: a model and its setting.
-        members: the candidate trained on each fold.
-        weight: its share of the average; 0 for one that is shown but not part of it.
-    """
+    """A candidate, its members on the folds, and its share of the average, 0 if it is shown but not part of it."""
 
     candidate: Candidate
     members: Sequence[Member]
     weight: float
 
-    @property
-    def spectral(self) -> bool:
-        """Whether it has a filter."""
-        return bool(self.members[0].record.outcome.response)
-
 
 @dataclass(frozen=True, eq=False)
 class Portfolio:
-    """The result of tuning.
+    """The result of tuning."""
 
-    Attributes:
-        chosen: the settings that are averaged, by descending weight.
-        shown: the heaviest of them with a filter, else the best setting tried that has a filter.
-        tried: number of settings tried.
-        validation: score of the average on the validation nodes.
-        temperature: calibrates its probabilities.
-        complete: whether there was time for everything.
-    """
-
+    ensemble: Ensemble
     chosen: Sequence[PortfolioEntry]
+    """The settings that are averaged, by descending weight."""
     shown: PortfolioEntry
+    """The heaviest of them with a filter, else the best setting tried that has a filter."""
     tried: int
     validation: float
-    temperature: float
+    """Score of the average on the validation nodes."""
     complete: bool
-
-    def ensemble(self, class_names: tuple[str, ...]) -> Ensemble:
-        """The members of the chosen settings; the folds of a setting share its weight equally."""
-        members = [member for entry in self.chosen for member in entry.members]
-        weights = [entry.weight / len(entry.members) for entry in self.chosen for _ in entry.members]
-        return Ensemble(members, weights, class_names, self.temperature)
+    """Whether there was time for everything."""
 
 
 def candidates(model: str, fixed: Mapping[str, Any], *, transductive: bool) -> list[Candidate]:
     """The settings to try for a model, without duplicates, the most useful first.
 
-    For NewtonNet they cover its family: the filter alone, with an adjacency branch, and as a layer of a residual stack.
-
-    Args:
-        model: name in the zoo.
-        fixed: options and training fields chosen by the user; they hold in every setting.
-        transductive: also try NewtonNet with an adjacency branch, which ties it to the training graph.
+    For NewtonNet they cover its family: the filter alone, with an adjacency branch if transductive models are allowed,
+    and as a layer of a residual stack. The fixed options and training fields hold in every setting.
     """
-    listed = [(model, changes) for changes in (_newtonnet(transductive) if model == "newtonnet" else _drawn(model))]
-    if model == "newtonnet" and not set(fixed) - _stack_names():
-        listed += [("newton-stack", changes) for changes in _stacks()]
+    if model == "newtonnet":
+        listed = [(model, changes) for changes in _portfolio("newtonnet")]
+        listed += [(model, changes) for changes in _portfolio("transductive") if transductive]
+        listed += [("newton-stack", changes) for changes in _portfolio("stack") if not set(fixed) - _stack_names()]
+    else:
+        listed = [(model, changes) for changes in _drawn(model)]
     tried = [Candidate(name, override(default_setting(name), {**changes, **fixed})) for name, changes in listed]
     return list({repr(candidate): candidate for candidate in tried}.values())
 
 
-def default_setting(model: str) -> Setting:
-    """The model's defaults."""
-    entry = find_model(model)
-    return Setting("default", entry.options, Config(**entry.training))
+def _portfolio(part: str) -> list[Changes]:
+    """The settings in a part of ``portfolio.toml``."""
+    text = files("newtonnet.estimator").joinpath("portfolio.toml").read_text(encoding="utf-8")
+    return [group["common"] | changes for group in tomllib.loads(text)[part] for changes in group["settings"]]
 
 
 def _stack_names() -> set[str]:
     """Options and training fields that apply to a stack, which has no single filter to regularise."""
-    kinds = (find_model("newton-stack").options, Config)
     shaping = {"gammas", "ceiling", "variant", "penalty", "pivot", "homophily_interval"}
-    return {field.name for kind in kinds for field in fields(kind)} - shaping
-
-
-def _newtonnet(transductive: bool) -> list[Changes]:
-    """Filters with and without the penalty, strong and weak decay and dropout, an MLP, and the adjacency branch."""
-    steady: Changes = {"filter_weight_decay": 0.0}
-    free, shaped = {"gammas": (0.0, 0.0, 0.0)}, {"gammas": (1.0, 1.0, 1.0)}
-    both = (free, shaped)
-    flat = {**free, "filter_learning_rate": FLAT}
-    wide = {**steady, "points": "chebyshev", "degree": 10, "propagation_dropout": 0.0}
-    bare = {**steady, "dropout": 0.0, "propagation_dropout": 0.0}
-    branch = {**steady, **free, "branch": 64, "branch_learning_rate": 0.003}
-    settings = [
-        {**steady, **gammas, "learning_rate": rate, "weight_decay": decay}
-        for rate, decay, gammas in product((0.01, 0.05), (5e-4, 5e-3), both)
-    ]
-    settings += [{**steady, **flat, "weight_decay": decay} for decay in (5e-4, 5e-3)]
-    settings += [{**wide, **gammas, "weight_decay": decay} for gammas, decay in product(both, (5e-4, 5e-3))]
-    settings += [{**bare, **gammas, "learning_rate": rate} for gammas, rate in product(both, (0.01, 0.05))]
-    if transductive:
-        settings += [{**branch, "weight_decay": decay} for decay in (5e-4, 5e-3)]
-        settings += [{**branch, **flat}, {**branch, "per_channel": True}]
-    return settings
-
-
-def _stacks() -> list[Changes]:
-    """Deep stacks, for graphs whose structure is more informative than their features."""
-    deep: Changes = {"hidden": 64, "degree": 2, "residual": True, "norm": "layer", "dropout": 0.2, "weight_decay": 0.0}
-    return [{**deep, "layers": layers, "learning_rate": 0.005} for layers in (3, 6)]
+    return {field.name for kind in (find_model("newton-stack").options, Config) for field in fields(kind)} - shaping
 
 
 def _drawn(model: str) -> list[Changes]:
@@ -190,29 +134,28 @@ def tune(
 ) -> Portfolio:
     """Try all settings on some folds, train the best on all folds, and average the best few, before the deadline.
 
-    Args:
-        graph: the graph with its labels.
-        tried: settings to try, the most useful first: if time runs out the last ones are not tried.
-        folds: inner splits; every labelled node is a validation node of at most one of them.
-        train: trains settings of one shape.
-        deadline: when to stop.
-        progress: called while training.
-
-    Returns:
-        The settings to average, and what they reached.
+    If time runs out, the last settings are not tried. A labelled node is a validation node of at most one fold.
     """
     trained: TrainedMembers = {}
+
+    def report(what: str, before: float, share: float, state: Progress) -> None:
+        running = 0.0 if np.isnan(state.validation) else state.validation
+        best = max((mean_score(members, list(members)) for members in trained.values()), default=running)
+        if progress is not None:
+            progress(what, before + share * state.epoch / state.max_epochs, best)
+
+    train = partial(train, graph)
     first = len(folds) if len(tried) == 1 else min(len(folds), 3 if len(graph.labelled) <= SMALL else 1)
     scan = deadline.part(SCAN) if first < len(folds) else deadline
-    step = _Step(graph, tried, folds, train, progress or (lambda what, share, best: None))
-    what = "trying settings" if len(tried) > 1 else "training"
-    complete = step.run(trained, range(len(tried)), range(first), scan, what)
+    begun = partial(report, "trying settings" if len(tried) > 1 else "training")
+    complete = _train_step(train, dict(enumerate(tried)), dict(enumerate(folds[:first])), trained, scan, begun)
     ranked = sorted(trained, key=lambda i: -mean_score(trained[i], range(first)))
     if not ranked:
         raise ValueError("every setting failed: its loss was not finite; scale the features, or lower learning_rate")
-    finalists = ranked[:FINALISTS]
-    complete &= step.run(trained, finalists, range(first, len(folds)), deadline, "training the best settings")
-    whole = [i for i in finalists if len(trained[i]) == len(folds)] or finalists[:1]
+    finalists = {i: tried[i] for i in ranked[:FINALISTS]}
+    others = dict(enumerate(folds[first:], first))
+    complete &= _train_step(train, finalists, others, trained, deadline, partial(report, "training the best settings"))
+    whole = [i for i in finalists if len(trained[i]) == len(folds)] or ranked[:1]
 
     common = sorted(set.intersection(*(set(trained[i]) for i in whole)))
     truth = graph.labels[np.concatenate([folds[fold].validation for fold in common])]
@@ -221,9 +164,11 @@ def tune(
     weights, shares = average(held, truth, metric=metric)
     entries = [PortfolioEntry(tried[i], list(trained[i].values()), weights.get(i, 0.0)) for i in ranked]
     chosen = sorted((entry for entry in entries if entry.weight), key=lambda entry: -entry.weight)
-    shown = next((entry for entry in (*chosen, *entries) if entry.spectral), chosen[0])
-    temperature = best_temperature(shares, truth)
-    return Portfolio(chosen, shown, len(trained), score(metric, shares, truth), temperature, complete)
+    shown = next((entry for entry in (*chosen, *entries) if entry.members[0].record.outcome.response), chosen[0])
+    members = [member for entry in chosen for member in entry.members]
+    parts = [entry.weight / len(entry.members) for entry in chosen for _ in entry.members]
+    ensemble = Ensemble(members, parts, graph.class_names, best_temperature(shares, truth))
+    return Portfolio(ensemble, chosen, shown, len(trained), score(metric, shares, truth), complete)
 
 
 def mean_score(members: dict[int, Member], folds: Sequence[int]) -> float:
@@ -231,62 +176,37 @@ def mean_score(members: dict[int, Member], folds: Sequence[int]) -> float:
     return sum(members[fold].validation for fold in folds if fold in members) / len(folds)
 
 
-@dataclass(frozen=True, eq=False)
-class _Step:
-    """Trains some of the settings on some of the folds."""
-
-    graph: Graph
-    tried: Sequence[Candidate]
-    folds: Sequence[Split]
-    train: Trainer
-    progress: ProgressCallback
-
-    def run(
-        self, trained: TrainedMembers, chosen: Sequence[int], folds: Sequence[int], deadline: Deadline, what: str
-    ) -> bool:
-        """Train the settings on the folds, shape by shape, and add them to ``trained``; whether all could finish."""
-        groups = [[chosen[i] for i in group] for group in group_by_shape([self.tried[i] for i in chosen])]
-        done, total = 0, len(chosen)
-        complete = True
-        for group in groups if folds else []:
-            if deadline.over() and trained:
-                return False
-            own = deadline.part(len(group) / (total - done))
-            rows = self.train(
-                self.graph,
-                [self.tried[i] for i in group],
-                [self.folds[fold] for fold in folds],
-                stop=own.over,
-                progress=self._report(trained, what, done / total, len(group) / total),
-            )
-            for i, row in zip(group, rows, strict=True):
-                fine = {fold: member for fold, member in zip(folds, row, strict=True) if member.sound}
-                if fine:
-                    trained[i] = {**trained.get(i, {}), **fine}
-            complete &= not own.over()
-            done += len(group)
-        return complete
-
-    def _report(self, trained: TrainedMembers, what: str, before: float, share: float) -> Callable[[Progress], None]:
-        best = max((mean_score(members, list(members)) for members in trained.values()), default=0.0)
-
-        def report(state: Progress) -> None:
-            running = 0.0 if np.isnan(state.validation) or trained else state.validation
-            self.progress(what, before + share * state.epoch / state.max_epochs, max(best, running))
-
-        return report
+def _train_step(
+    train: Trainer,
+    tried: Mapping[int, Candidate],
+    folds: Mapping[int, Split],
+    trained: TrainedMembers,
+    deadline: Deadline,
+    report: Callable[[float, float, Progress], None],
+) -> bool:
+    """Train settings on folds, shape by shape, and add them to ``trained``; whether all could finish."""
+    done, complete = 0, True
+    for group in group_by_shape(tried) if folds else []:
+        if deadline.over() and trained:
+            return False
+        own = deadline.part(len(group) / (len(tried) - done))
+        progress = partial(report, done / len(tried), len(group) / len(tried))
+        rows = train([tried[i] for i in group], list(folds.values()), stop=own.over, progress=progress)
+        for i, row in zip(group, rows, strict=True):
+            fine = {fold: member for fold, member in zip(folds, row, strict=True) if member.sound}
+            if fine:
+                trained[i] = {**trained.get(i, {}), **fine}
+        complete &= not own.over()
+        done += len(group)
+    return complete
 
 
 def average(held: Mapping[int, Shares], truth: NDArray[np.int64], *, metric: str) -> tuple[dict[int, float], Shares]:
     """Weights of the settings whose average predicts best, and its probabilities.
 
     Settings are added one by one, with repetition, while the average improves: in score, or in likelihood at equal
-    score.
-
-    Args:
-        held: for each setting the probabilities of the same validation nodes, shape ``(v, C)``.
-        truth: the nodes' classes, shape ``(v,)``.
-        metric: the score to improve.
+    score. ``held`` has for each setting the probabilities of the same validation nodes, shape ``(v, C)``, and ``truth``
+    the nodes' classes, shape ``(v,)``.
 
     References:
         Caruana, Niculescu-Mizil, Crew, Ksikes, Ensemble Selection from Libraries of Models, 2004.

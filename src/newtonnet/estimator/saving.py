@@ -90,7 +90,15 @@ def load(kind: type[Any], path: str | PathLike[str]) -> Any:
         raise ValueError(f"{path} is not a complete model file: another format, or cut short ({reason})") from reason
     if HEADER not in header:
         raise ValueError(f"{path} is a safetensors file, but not a newtonnet model")
-    described = _described(path, header, tensors)
+    try:
+        described = json.loads(header[HEADER])
+        version = int(described["format"])
+    except (ValueError, KeyError, TypeError) as reason:
+        raise ValueError(f"the header of {path} cannot be read; save the model again") from reason
+    if version > FORMAT:
+        raise ValueError(f"{path} has format {version}, this version reads up to {FORMAT}; install a newer newtonnet")
+    if header.get("checksum") != _checksum(header[HEADER], tensors):
+        raise ValueError(f"{path} was changed after it was saved: its checksum differs; save the model again")
     try:
         return _rebuilt(kind, described, tensors)
     except (KeyError, TypeError) as reason:
@@ -120,22 +128,6 @@ def _rebuilt(kind: type[Any], described: Mapping[str, Any], tensors: Mapping[str
     return classifier
 
 
-def _described(path: Path, header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> dict[str, Any]:
-    """The header's JSON; an error if it is of a newer version or does not belong to these tensors."""
-    try:
-        described: dict[str, Any] = json.loads(header[HEADER])
-        version = int(described["format"])
-    except (ValueError, KeyError, TypeError) as reason:
-        raise ValueError(f"the header of {path} cannot be read; save the model again") from reason
-    if version > FORMAT:
-        raise ValueError(
-            f"{path} has format {version}, but this version reads up to {FORMAT}; install a newer newtonnet"
-        )
-    if header.get("checksum") != _checksum(header[HEADER], tensors):
-        raise ValueError(f"{path} was changed after it was saved: its checksum differs; save the model again")
-    return described
-
-
 def _checksum(text: str, tensors: Mapping[str, Tensor]) -> str:
     digest = hashlib.sha256(text.encode())
     for name in sorted(tensors):
@@ -148,15 +140,10 @@ def _checksum(text: str, tensors: Mapping[str, Tensor]) -> str:
 def _member(row: Mapping[str, Any], place: int, tensors: Mapping[str, Tensor]) -> Member:
     kind = type(find_model("newtonnet" if row["model"] == OUT_OF_CORE_MODEL else row["model"]).options)
     options = {name: tuple(value) if isinstance(value, list) else value for name, value in row["options"].items()}
-    return Member(
-        model=row["model"],
-        options=kind(**options),
-        seed=row["seed"],
-        state={name.split(".", 1)[1]: t for name, t in tensors.items() if name.split(".", 1)[0] == str(place)},
-        bound=row["bound"],
-        record=Record.from_json(row["record"]),
-        held=NONE,
-    )
+    start = f"{place}."
+    state = {name.removeprefix(start): tensor for name, tensor in tensors.items() if name.startswith(start)}
+    record = Record.from_json(row["record"])
+    return Member(row["model"], kind(**options), row["seed"], state, row["bound"], record, NONE)
 
 
 def _own_number(value: Any) -> Any:

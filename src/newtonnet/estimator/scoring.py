@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
+from scipy.special import softmax
 
 ENOUGH = 50
 """Number of labels needed to estimate a temperature."""
@@ -53,5 +54,4 @@ def sharpened(shares: Shares, temperature: float) -> NDArray[np.float64]:
     array([[0.692, 0.308]])
     """
     logarithms = np.log(np.maximum(np.asarray(shares, dtype=np.float64), 1e-12)) / temperature
-    powers = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+    return np.asarray(softmax(logarithms, axis=1))

@@ -91,9 +91,7 @@ def cross_validate(
         labels = np.full(whole.nodes, -1, dtype=np.int64)
         labels[train] = whole.labels[train]
         began = time.monotonic()
-        one = clone(estimator)
-        own = None if progress is None else progress(number)
-        one.fit(whole.relabelled(labels), stop=stop, progress=own)
+        one = clone(estimator).fit(whole.relabelled(labels), stop=stop, progress=progress and progress(number))
         one.classes_ = classes
         shares = one.predict_proba(whole)[test]
         fitted.append(one)

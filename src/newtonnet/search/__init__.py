@@ -18,9 +18,9 @@ from .store import (
     summarise_study,
     write_best,
 )
-from .study import Space, Study, difference, first_trials, free, identity, make_study, model_space
+from .study import Space, Study, default_setting, difference, first_trials, free, identity, make_study, model_space
 from .sweep import count_left, measure, sweep, sweep_all
-from .trials import Trial
+from .trials import Trial, shape_key
 
 __all__ = [
     "SELECTIONS",
@@ -35,6 +35,7 @@ __all__ = [
     "best_path",
     "best_trial",
     "count_left",
+    "default_setting",
     "difference",
     "find_best",
     "find_setting",
@@ -54,6 +55,7 @@ __all__ = [
     "published",
     "read_study",
     "read_trials",
+    "shape_key",
     "store_path",
     "summarise_study",
     "sweep",

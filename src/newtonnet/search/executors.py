@@ -72,30 +72,30 @@ def processes(workers: int, *, data_root: str | Path | None = None) -> Executor:
 
     def execute(source: Source) -> Generator[Result, None, None]:
         context = multiprocessing.get_context("spawn")
-        idle: list[_Worker] = []
-        busy: dict[Any, _Worker] = {}
+        started: dict[Any, SpawnProcess] = {}
+        idle: list[Any] = []
 
-        def start(task: Task) -> Connection:
-            worker = idle.pop() if idle else _start(context, data_root)
-            busy[worker.connection] = worker
-            worker.give(task)
-            return worker.connection
+        def start(task: Task) -> Any:
+            if not idle:
+                connection, started[connection] = _start_worker(context, data_root)
+                idle.append(connection)
+            connection = idle.pop()
+            with suppress(OSError):  # it has died; taking its answer will show that
+                connection.send(task)
+            return connection
 
         def collect(running: Mapping[Any, Task]) -> list[tuple[Any, Answer]]:
-            answers: list[tuple[Any, Answer]] = []
-            for connection in wait(list(running)):
-                worker = busy.pop(connection)
-                answer = worker.take()
-                if not isinstance(answer, _Loss):
-                    idle.append(worker)
-                answers.append((connection, answer))
+            answers = [(ended, _take_from_worker(ended, started[ended])) for ended in wait(list(running))]
+            idle.extend(connection for connection, answer in answers if not isinstance(answer, _Loss))
             return answers
 
         try:
             yield from _run_tasks(source, room=lambda: workers, start=start, collect=collect, losses=1)
         finally:
-            for worker in [*idle, *busy.values()]:
-                worker.end()
+            for connection, process in started.items():
+                connection.close()
+                process.terminate()
+                process.join()
 
     return execute
 
@@ -129,12 +129,9 @@ def on_ray(
             return max(1, int(ray.cluster_resources().get("CPU", 0))) if workers is None else workers
 
         def start(task: Task) -> Any:
-            study = task.study
-            key = (study.dataset, study.checksum, study.protocol, study.splits)
+            key = task.study.data
             if key not in placed:
-                dataset, checksum, protocol, splits = key
-                data = load_data(dataset, checksum=checksum, protocol=protocol, splits=splits, data_root=data_root)
-                placed[key] = ray.put(data)
+                placed[key] = ray.put(load_data(*key, data_root=data_root))
             reference = remote.remote(task, placed[key])
             used[reference] = placed[key]
             return reference
@@ -168,15 +165,7 @@ def _run_tasks(
     collect: Callable[[Mapping[Any, Task]], list[tuple[Any, Answer]]],
     losses: int,
 ) -> Generator[Result, None, None]:
-    """Keep tasks running while there is room, run lost ones again, and yield results as they finish.
-
-    Args:
-        source: gives the next task.
-        room: number of tasks that may run at once.
-        start: starts a task and returns its handle.
-        collect: waits for running tasks and returns the handles and answers of those that have ended.
-        losses: how often a task may be lost.
-    """
+    """Keep tasks running while there is room, run lost ones again, and yield results as they are collected."""
     running: dict[Any, Task] = {}
     again: list[Task] = []
     lost: Counter[tuple[str, tuple[int, ...]]] = Counter()
@@ -203,30 +192,7 @@ def _run_tasks(
                 raise answer
 
 
-@dataclass(frozen=True)
-class _Worker:
-    process: SpawnProcess
-    connection: Connection
-
-    def give(self, task: Task) -> None:
-        with suppress(OSError):  # it has died; taking its answer will show that
-            self.connection.send(task)
-
-    def take(self) -> Answer:
-        try:
-            answer: Answer = self.connection.recv()
-            return answer
-        except (EOFError, OSError):
-            self.process.join()
-            return _Loss(f"exit code {self.process.exitcode}")
-
-    def end(self) -> None:
-        self.connection.close()
-        self.process.terminate()
-        self.process.join()
-
-
-def _start(context: SpawnContext, data_root: str | Path | None) -> _Worker:
+def _start_worker(context: SpawnContext, data_root: str | Path | None) -> tuple[Connection, SpawnProcess]:
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(theirs, data_root, os.getpid()), daemon=True)
     # A process started with SIGINT blocked never sees Ctrl-C: this process ends its workers itself.
@@ -236,7 +202,7 @@ def _start(context: SpawnContext, data_root: str | Path | None) -> _Worker:
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     theirs.close()
-    return _Worker(process, ours)
+    return ours, process
 
 
 def _work(connection: Connection, data_root: str | Path | None, parent: int) -> None:
@@ -255,6 +221,16 @@ def _work(connection: Connection, data_root: str | Path | None, parent: int) -> 
             except Exception as error:  # raised by the parent
                 answer = error
             connection.send(answer)
+
+
+def _take_from_worker(connection: Any, process: SpawnProcess) -> Answer:
+    """The answer of a worker that has finished its task or died."""
+    try:
+        answer: Answer = connection.recv()
+        return answer
+    except (EOFError, OSError):
+        process.join()
+        return _Loss(f"exit code {process.exitcode}")
 
 
 def _work_on_ray(task: Task, data: tuple[Graph, Sequence[Split]]) -> list[Trial] | Exception:

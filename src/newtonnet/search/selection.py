@@ -57,16 +57,13 @@ def nested_selection(trials: Sequence[Trial]) -> Selection:
     if not trials:
         raise ValueError("there are no trials to select from")
 
-    def rank(trial: Trial, split: int) -> tuple[float, int]:
-        score = trial.validation[split]
-        return (np.inf if score is None else -score, trial.number)
-
-    splits = range(len(trials[0].validation))
-    chosen = [min(trials, key=lambda trial, split=split: rank(trial, split)) for split in splits]  # type: ignore[misc]
+    order = sorted(trials, key=lambda trial: trial.number)
+    scores = np.array([trial.validation for trial in order], dtype=np.float64)  # NaN where a trial failed
+    chosen = [order[i] for i in np.where(np.isnan(scores), -np.inf, scores).argmax(axis=0)]
     return Selection(
         tuple(trial.number for trial in chosen),
-        tuple(trial.validation[split] for split, trial in zip(splits, chosen, strict=True)),
-        tuple(trial.test[split] for split, trial in zip(splits, chosen, strict=True)),
+        tuple(trial.validation[split] for split, trial in enumerate(chosen)),
+        tuple(trial.test[split] for split, trial in enumerate(chosen)),
     )
 
 

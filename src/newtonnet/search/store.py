@@ -73,23 +73,20 @@ def open_store(results: str | Path, study: Study) -> Iterator[Store]:
     path = store_path(results, study)
     lock = FileLock(lock_path(results, f"{study.dataset}-{study.name}"), timeout=0)
     try:
-        lock.acquire()
+        held = lock.acquire()
     except Timeout:
         raise BusyError(f"another process is searching {study.name} on {study.dataset} ({path})") from None
-    try:
+    with held:
         header, trials, sound = _read(path)
         if trials and header is not None and header["key"] != study.key:
             raise ValueError(
                 f"{path} holds another study ({_differences(header['study'], study.describe())}); "
                 "move it away or use another folder of results"
             )
-        if not trials:
-            sound = 0  # a study without trials makes room for another
-        if path.exists() and sound < path.stat().st_size:
-            os.truncate(path, sound)
+        kept = sound if trials else 0  # a study without trials makes room for another
+        if path.exists() and kept < path.stat().st_size:
+            os.truncate(path, kept)
         yield Store(path, json.dumps({"key": study.key, "study": study.describe()}, separators=(",", ":")))
-    finally:
-        lock.release()
 
 
 def read_trials(path: str | Path) -> list[Trial]:
@@ -112,11 +109,7 @@ def lock_path(results: str | Path, name: str) -> Path:
 
 
 def _read(path: Path) -> tuple[dict[str, Any] | None, list[Trial], int]:
-    """The first line, the trials, and how many bytes of the file are valid.
-
-    A line is valid if it ends and can be read, a trial if its whole population is there. Anything else at the end of
-    the file was being written when the process was killed.
-    """
+    """The first line, the trials of whole populations, and the bytes up to the last one; a crash may leave more."""
     lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
     header: dict[str, Any] | None = None
     trials: list[Trial] = []
@@ -156,10 +149,10 @@ def _header(line: bytes) -> dict[str, Any]:
 
 
 def _differences(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
-    names = [name for name in ours if theirs.get(name) != ours[name]]
     return "; ".join(
-        f"another {name}" if isinstance(ours[name], list | dict) else f"{name} {theirs.get(name)}, here {ours[name]}"
-        for name in names
+        f"another {name}" if isinstance(value, list | dict) else f"{name} {theirs.get(name)}, here {value}"
+        for name, value in ours.items()
+        if theirs.get(name) != value
     )
 
 
@@ -216,8 +209,8 @@ def _read_best(results: str | Path) -> dict[str, dict[str, Any]]:
         return {}
     try:
         table: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(table, dict) or not all(isinstance(rows, dict) for rows in table.values()):
+            raise ValueError("expected rows by graph and study")
     except ValueError as error:
         raise ValueError(f"{path} is not a table of best settings ({error}); remove it and search again") from error
-    if not isinstance(table, dict) or not all(isinstance(rows, dict) for rows in table.values()):
-        raise ValueError(f"{path} is not a table of best settings by graph and model; remove it and search again")
     return table

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,11 @@ class Study:
         return "-".join(part for part in (self.model, self.label, protocol) if part)
 
     @property
+    def data(self) -> tuple[str, str, str, int]:
+        """What decides its graph and splits: the arguments of :func:`load_data`."""
+        return self.dataset, self.checksum, self.protocol, self.splits
+
+    @property
     def key(self) -> str:
         """Short hash of everything that decides the study's trials."""
         return hashlib.sha256(json.dumps(self.describe(), sort_keys=True).encode()).hexdigest()[:16]
@@ -70,15 +75,13 @@ class Study:
         base = self.base()
         defaults = {**asdict(base.options), **asdict(base.config)}
         defaults = {name: value for name, value in defaults.items() if name not in ADDED or value != ADDED[name]}
-        plain = {item.name: getattr(self, item.name) for item in fields(self)}
-        described: dict[str, Any] = json.loads(json.dumps({**plain, "defaults": defaults, "numerics": NUMERICS}))
+        described: dict[str, Any] = json.loads(json.dumps({**vars(self), "defaults": defaults, "numerics": NUMERICS}))
         return described
 
     def base(self) -> Setting:
         """The setting that the changes of a trial apply to."""
-        entry = find_model(self.model)
         loop = {"max_epochs": self.max_epochs, "patience": self.patience, "metric": self.metric, "history_interval": 0}
-        return override(Setting("default", entry.options, Config(**entry.training)), {**self.fixed, **loop})
+        return override(default_setting(self.model), {**self.fixed, **loop})
 
     def setting(self, changes: Mapping[str, Any]) -> Setting:
         """The base with these fields changed."""
@@ -155,7 +158,7 @@ def first_trials(study: Study, given: Sequence[Setting]) -> tuple[tuple[str, Map
 
 
 def load_data(
-    dataset: str, *, checksum: str, protocol: str, splits: int, data_root: str | Path | None = None
+    dataset: str, checksum: str, protocol: str, splits: int, *, data_root: str | Path | None = None
 ) -> tuple[Graph, list[Split]]:
     """A study's graph and splits; an error if the graph is not the one the study was made for."""
     loaded = load_dataset(dataset, data_root=data_root)
@@ -171,6 +174,12 @@ def _splits(loaded: Dataset, protocol: str, count: int | None, data_root: str | 
     if protocol == "fixed":
         return load_splits(loaded.entry.name, protocol, count=count, data_root=data_root)
     return make_splits(loaded.graph, protocol, count=10 if count is None else count)
+
+
+def default_setting(model: str) -> Setting:
+    """The defaults of a model of the zoo."""
+    entry = find_model(model)
+    return Setting("default", entry.options, Config(**entry.training))
 
 
 def model_space(model: str) -> dict[str, tuple[Any, ...]]:
@@ -195,13 +204,9 @@ def free(space: Space, fixed: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
 
 def difference(setting: Setting, base: Setting) -> dict[str, Any]:
     """The fields in which a setting differs from another of the same model, as plain data."""
-    changes: dict[str, Any] = {}
-    for ours, theirs in ((setting.options, base.options), (setting.config, base.config)):
-        for item in fields(ours):
-            value = getattr(ours, item.name)
-            if item.name not in LOOP and value != getattr(theirs, item.name):
-                changes[item.name] = list(value) if isinstance(value, tuple) else value
-    return changes
+    ours, theirs = ({**vars(both.options), **vars(both.config)} for both in (setting, base))
+    changes = {name: value for name, value in ours.items() if name not in LOOP and value != theirs[name]}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in changes.items()}
 
 
 def identity(setting: Setting) -> str:

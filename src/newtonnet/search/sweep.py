@@ -7,8 +7,6 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from newtonnet.training import Progress
-
 from .executors import Executor, in_process
 from .propose import propose
 from .store import Store
@@ -74,14 +72,8 @@ def sweep_all(
                 yield task.study, trial
 
 
-def open_batch(study: Study, trials: Sequence[Trial], wanted: int) -> list[Proposal]:
-    """The untried settings of the first unfinished batch; empty if the search is complete.
-
-    Args:
-        study: the study.
-        trials: its finished trials.
-        wanted: number of trials to reach.
-    """
+def _open_batch(study: Study, trials: Sequence[Trial], wanted: int) -> list[Proposal]:
+    """The untried settings of the first unfinished batch on the way to ``wanted`` trials; empty if there is none."""
     there = {trial.number: trial for trial in trials}
     missing = next((number for number in range(wanted) if number not in there), None)
     if missing is None:
@@ -100,7 +92,7 @@ def open_batch(study: Study, trials: Sequence[Trial], wanted: int) -> list[Propo
 def count_left(study: Study, trials: Sequence[Trial], wanted: int) -> int:
     """Number of settings still to try of ``wanted``; 0 if the space has no others."""
     numbers = {trial.number for trial in trials}
-    return sum(number not in numbers for number in range(wanted)) if open_batch(study, trials, wanted) else 0
+    return sum(number not in numbers for number in range(wanted)) if _open_batch(study, trials, wanted) else 0
 
 
 class _State:
@@ -115,7 +107,7 @@ class _State:
     def next_task(self) -> Task | None:
         """The next task that can run now; a batch is opened once the previous one is finished."""
         if not self.ready and not self.running:
-            self.ready.extend(group(self.study, open_batch(self.study, list(self.trials.values()), self.wanted)))
+            self.ready.extend(group(self.study, _open_batch(self.study, list(self.trials.values()), self.wanted)))
         return self.ready[0] if self.ready else None
 
     def start(self) -> Task:
@@ -159,18 +151,13 @@ class TrialCost:
 
 def measure(study: Study, *, data_root: str | Path | None = None) -> TrialCost:
     """Train the study's first settings for a few epochs and measure the time."""
-    graph, splits = load_data(
-        study.dataset, checksum=study.checksum, protocol=study.protocol, splits=study.splits, data_root=data_root
-    )
-    seconds = []
+    data = load_data(*study.data, data_root=data_root)
     short = replace(study, max_epochs=1 + EPOCHS, patience=None)
+    seconds: list[float] = []
+    ticks: list[float] = []
     for proposal in propose(study, [], 0)[:SETTINGS]:
-        ticks: list[float] = []
-
-        def tick(_: Progress, ticks: list[float] = ticks) -> None:
-            ticks.append(time.monotonic())
-
-        run_task(Task(short, (proposal,)), graph, splits, progress=tick)
+        ticks.clear()
+        run_task(Task(short, (proposal,)), *data, progress=lambda _: ticks.append(time.monotonic()))
         parts = len(ticks) / short.max_epochs  # a population may train in parts, one after another; each part ticks
         seconds.append(parts * (ticks[-1] - ticks[0]) / max(len(ticks) - 1, 1))
     return TrialCost(study, sum(seconds) / len(seconds))

@@ -12,7 +12,7 @@ from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
 from newtonnet.kernels import use_threads
 from newtonnet.nn import build
-from newtonnet.training import SHARED, Progress, Record, fit
+from newtonnet.training import SHARED, Progress, Record, Setting, fit
 
 from .study import Study, load_data
 
@@ -137,16 +137,16 @@ def _as_tuples(value: Any) -> Any:
     return tuple(_as_tuples(item) for item in value) if isinstance(value, list) else value
 
 
-def group(study: Study, proposals: Sequence[Proposal]) -> list[Task]:
-    """Proposals of the same shape put together, in order, into populations no larger than the study allows.
+def shape_key(setting: Setting) -> str:
+    """The same text for settings of a model that can train in one population; rates, decays and gammas may differ."""
+    return repr((setting.options, *(getattr(setting.config, name) for name in SHARED)))
 
-    The same shape means the same options of the model and the same loop; rates, decays and gammas may differ.
-    """
+
+def group(study: Study, proposals: Sequence[Proposal]) -> list[Task]:
+    """Proposals of the same shape put together, in order, into populations no larger than the study allows."""
     shapes: dict[str, list[Proposal]] = {}
     for proposal in proposals:
-        setting = study.setting(proposal.setting)
-        shape = repr((setting.options, *(getattr(setting.config, name) for name in SHARED)))
-        shapes.setdefault(shape, []).append(proposal)
+        shapes.setdefault(shape_key(study.setting(proposal.setting)), []).append(proposal)
     size = max(1, study.max_population // study.splits)
     tasks = [
         Task(study, tuple(alike[start : start + size]))
@@ -162,16 +162,7 @@ def run_task(
     """Train the task's settings on every split as one population, on one thread.
 
     One thread, so that results do not depend on the number of cores. Split i trains with seed i, as in
-    ``newtonnet train``.
-
-    Args:
-        task: the study and its settings.
-        graph: the study's graph.
-        splits: the study's splits.
-        progress: called after every epoch.
-
-    Returns:
-        One trial for each setting, in order.
+    ``newtonnet train``. ``progress`` is called after every epoch.
     """
     settings = [task.study.setting(proposal.setting) for proposal in task.proposals]
     configs = [replace(setting.config, seed=split.index) for setting in settings for split in splits]
@@ -191,9 +182,6 @@ def make_trial(task: Task, proposal: Proposal, records: Sequence[Record]) -> Tri
     def scores(name: str) -> SplitScores:
         return tuple(getattr(outcome, name) if outcome.status == "done" else None for outcome in outcomes)
 
-    def rows(name: str) -> tuple[SplitScores, ...]:
-        return tuple(_rounded(getattr(outcome, name)) for outcome in outcomes)
-
     return Trial(
         study=task.study.key,
         number=proposal.number,
@@ -209,8 +197,8 @@ def make_trial(task: Task, proposal: Proposal, records: Sequence[Record]) -> Tri
         homophily=_rounded(scores("homophily")),
         largest=_rounded(scores("largest_value")),
         points=tuple(value or 0.0 for value in _rounded(outcomes[0].points)),
-        values=rows("values"),
-        response=rows("response"),
+        values=tuple(_rounded(outcome.values) for outcome in outcomes),
+        response=tuple(_rounded(outcome.response) for outcome in outcomes),
         records=tuple(record.id for record in records),
         seconds=round(sum(outcome.seconds for outcome in outcomes), 3),
     )
@@ -226,10 +214,4 @@ def make_runner(
 ) -> Callable[[Task], list[Trial]]:
     """A function that runs tasks one after another and caches the graphs it loads."""
     load = lru_cache(maxsize=4)(partial(load_data, data_root=data_root))
-
-    def run(task: Task) -> list[Trial]:
-        study = task.study
-        graph, splits = load(study.dataset, checksum=study.checksum, protocol=study.protocol, splits=study.splits)
-        return run_task(task, graph, splits, progress=progress)
-
-    return run
+    return lambda task: run_task(task, *load(*task.study.data), progress=progress)
