@@ -15,7 +15,7 @@ from newtonnet.analysis import workflow
 from newtonnet.cli import app, run
 from newtonnet.estimator import NewtonNetClassifier
 from newtonnet.graphs import Graph
-from newtonnet.out_of_core import propagate_blocks
+from newtonnet.out_of_core import propagate
 from newtonnet.out_of_core.store import create_store
 
 FAST = ["--regime", "out-of-core", "--folds", "2", "--max-epochs", "3", "--threads", "1"]
@@ -101,7 +101,7 @@ def test_features_are_filtered_once_for_the_model_its_predictions_and_all_folds(
         made.append(folder)
         return create_store(folder, *arguments)
 
-    monkeypatch.setattr(propagate_blocks, "create_store", note)
+    monkeypatch.setattr(propagate, "create_store", note)
     assert fit(tables.arguments, tmp_path / "run") == 0
     assert len(made) == 1
     assert temporary in made[0].parents
