@@ -94,7 +94,8 @@ def evaluate_models(
         models = [one for one in (classifier, *rivals) if one.model not in refused]
         left = deadline - time.monotonic()
         beyond = max(excess, default=overhead)
-        more = min(len(pairs) - number, max(_affordable(left, beyond * len(models)), FEWEST - number))
+        affordable = int(GIVEN * left / max(WORTH * beyond * len(models), 1e-9))
+        more = min(len(pairs) - number, max(affordable, FEWEST - number))
         # A fold that cannot be finished would not count.
         if stop() or left <= 0 or more <= 0 or (number and left < beyond * len(models)):
             break
@@ -104,15 +105,17 @@ def evaluate_models(
             began = time.monotonic()
             if stop() or began >= deadline:
                 break
+            report = start_step(f"{one.model}, fold {number + 1} of {len(pairs)}")
+            limited = clone(one).set_params(time_limit=limit)
             try:
-                report = start_step(f"{one.model}, fold {number + 1} of {len(pairs)}")
-                found = _fold(one, graph, pair, limit, stop, report)
+                found = cross_validate(limited, graph, [pair], stop=stop, progress=lambda _, report=report: report)
             except ValueError as reason:
                 if one is classifier:
                     return HeldOut(None, {}, [f"Cross-validation skipped: too few labelled nodes ({reason})."])
                 refused[one.model] = str(reason)
                 continue
-            done[one.model] += [] if found is None else [found]
+            if not stop() or found.estimators[0].complete_:  # else Ctrl-C cut it short
+                done[one.model].append(found)
             excess.append(max(time.monotonic() - began - limit, 0.0))
     why = "the run was stopped" if stop() else "the time limit was reached"
     return _common_folds(classifier.model, done, refused, folds=len(pairs), why=why)
@@ -140,29 +143,6 @@ def first_interrupt() -> Iterator[Callable[[], bool]]:
         yield asked.is_set
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _affordable(left: float, overhead: float) -> int:
-    """Number of folds for which the time suffices.
-
-    >>> _affordable(100.0, 9.0), _affordable(100.0, 90.0)
-    (5, 0)
-    """
-    return int(GIVEN * left / max(WORTH * overhead, 1e-9))
-
-
-def _fold(
-    classifier: NewtonNetClassifier,
-    graph: Graph,
-    pair: Pair,
-    limit: float,
-    stop: Callable[[], bool],
-    report: ReportProgress,
-) -> CrossValidation | None:
-    """One fold within a time limit; None if Ctrl-C cut it short."""
-    one = clone(classifier).set_params(time_limit=limit)
-    found = cross_validate(one, graph, [pair], stop=stop, progress=lambda _: report)
-    return None if stop() and not found.estimators[0].complete_ else found
 
 
 def _common_folds(

@@ -173,8 +173,8 @@ def _bars(rows: Sequence[tuple[str, int]]) -> list[tuple[str, str]]:
 
 def _counts(dataset: "Dataset", s: "Statistics") -> list[tuple[str, str]]:
     labelled = "" if s.labelled == s.nodes else f", {s.labelled:,} of them labelled"
-    without = f"; {_plural(s.featureless, 'node')} without any" if s.featureless else ""
-    isolated = f"; {_plural(s.isolated, 'isolated node')}" if s.isolated else ""
+    without = f"; {counted(s.featureless, 'node')} without any" if s.featureless else ""
+    isolated = f"; {counted(s.isolated, 'isolated node')}" if s.isolated else ""
     return [
         ("nodes", f"{s.nodes:,}{labelled}"),
         ("edges", f"{s.edges:,}, mean degree {s.mean_degree:.1f}, largest {s.largest_degree:,}"),
@@ -185,7 +185,7 @@ def _counts(dataset: "Dataset", s: "Statistics") -> list[tuple[str, str]]:
     ]
 
 
-def _plural(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
@@ -214,7 +214,7 @@ def _origin(dataset: "Dataset") -> list[tuple[str, str]]:
         for file in files if status != "original" else ():
             first = "" if file.first_sha256 is None else f", at first {file.first_sha256}"
             lines.append(f"{Path(file.path).name} sha256 {file.sha256}{first}")
-        rows.append((_plural(len(files), "file"), "\n".join(lines)))
+        rows.append((counted(len(files), "file"), "\n".join(lines)))
     if dataset.files and dataset.root is None:
         rows.append(("from the cache", "the files are not here; the graph was parsed from them earlier"))
     if dataset.splits:

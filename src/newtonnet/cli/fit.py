@@ -168,13 +168,14 @@ def _print_summary(analysis: "Analysis") -> None:
     """Print the scores, what the filter does, warnings and the files."""
     from newtonnet.analysis import MODEL as MODEL_FILE
     from newtonnet.analysis import PAGE, PREDICTIONS
-    from newtonnet.report import draw_response, duration, plural
+    from newtonnet.meaning import counted
+    from newtonnet.report import draw_response, duration
 
     findings, summary, learned = analysis.findings, analysis.summary, analysis.model.filter_
     assert findings is not None
     data = findings.data
-    counts = (plural(data.nodes, "node"), plural(data.edges, "edge"), plural(data.features, "feature"))
-    classes = plural(len(data.class_names), "class", "classes")
+    counts = (counted(data.nodes, "node"), counted(data.edges, "edge"), counted(data.features, "feature"))
+    classes = counted(len(data.class_names), "class")
     print(f"{findings.model} on {', '.join(counts)}, {classes}, {data.labelled:,} labelled")
     _print_scores(analysis)
     print()
@@ -189,7 +190,8 @@ def _print_summary(analysis: "Analysis") -> None:
 
 def _print_scores(analysis: "Analysis") -> None:
     """Print the held-out score beside those of the other models."""
-    from newtonnet.report import comparisons, metric_name, percent, percent_range, plural
+    from newtonnet.meaning import counted
+    from newtonnet.report import comparisons, metric_name, percent, percent_range
 
     findings, summary = analysis.findings, analysis.summary
     assert findings is not None
@@ -198,7 +200,7 @@ def _print_scores(analysis: "Analysis") -> None:
         reached = percent(summary["validation"])
         print(f"\n{name} {reached} on the labels held out for tuning: too optimistic, the model was chosen by them")
         return
-    print(f"\n{name} on held-out nodes, {plural(len(ours['splits']), 'fold')}")
+    print(f"\n{name} on held-out nodes, {counted(len(ours['splits']), 'fold')}")
     for model, scores in {findings.model: ours, **summary["others"]}.items():
         interval = f"   95% interval {percent_range(scores['interval'])}" if scores["interval"] else ""
         print(f"  {model:<14}{percent(scores['mean']):>6}{interval}")
