@@ -44,13 +44,7 @@ class HeldOut:
 
 
 def held_out_folds(graph: Graph, folds: int | None, seed: int) -> list[Pair]:
-    """Training and test nodes of every fold.
-
-    Args:
-        graph: the graph with its labels.
-        folds: number of folds, 0 for none; None chooses :data:`FOLDS`, or the number of labels if that is smaller.
-        seed: random seed of the folds.
-    """
+    """Training and test nodes of every fold; None chooses :data:`FOLDS`, or the number of labels if that is smaller."""
     labelled = len(graph.labelled)
     count = min(FOLDS, labelled) if folds is None else folds
     if count != 0 and not 2 <= count <= labelled:
@@ -79,7 +73,7 @@ def evaluate_models(
         classifier: the model; it is not changed.
         graph: the graph with its labels.
         pairs: training and test nodes of each fold.
-        rivals: other models.
+        rivals: models to compare it with.
         deadline: when to finish, on the monotonic clock.
         overhead: seconds by which a fit is expected to exceed its time, until the first fits show it.
         stop: returns True once the run should stop.
@@ -122,7 +116,7 @@ def evaluate_models(
 
 
 @contextmanager
-def first_interrupt() -> Iterator[Callable[[], bool]]:
+def first_interrupt(say: Callable[[str], None]) -> Iterator[Callable[[], bool]]:
     """Yield a function that returns whether Ctrl-C was pressed; a second Ctrl-C raises ``KeyboardInterrupt`` at once.
 
     Nothing changes if Ctrl-C is ignored, as in a background job, or outside the main thread, which gets no signals.
@@ -137,6 +131,7 @@ def first_interrupt() -> Iterator[Callable[[], bool]]:
         if asked.is_set():
             raise KeyboardInterrupt
         asked.set()
+        say("stopping: finished steps are kept and written; press Ctrl-C again to stop at once")
 
     signal.signal(signal.SIGINT, note)
     try:

@@ -23,17 +23,11 @@ from newtonnet.tables import Columns, Encoding
 FORMAT = 1
 """Version of run.json; raised when an older program could not read a newer folder."""
 
-MODEL, PREDICTIONS, PAGE, RECORDS, RUN = (
-    "model.safetensors",
-    "predictions.csv",
-    "report.html",
-    "records.jsonl",
-    "run.json",
-)
+RUN, MODEL, PREDICTIONS, RECORDS = "run.json", "model.safetensors", "predictions.csv", "records.jsonl"
+PAGE = "report.html"
 FILES = (RUN, MODEL, PREDICTIONS, RECORDS, PAGE)
 """Names of all files of a run."""
 HEADER = "newtonnet"
-
 FIXED = ("node", "label", "probability", "known")
 """Columns of the predictions before those of the classes: id, most probable class, its probability, given class."""
 DIGITS = 6
@@ -72,13 +66,7 @@ class RunDescription:
 
 
 def check_folder(folder: Path, *, tables: Sequence[Path | None], force: bool) -> None:
-    """Refuse a folder that cannot become the run folder of two tables, before any work is done.
-
-    Args:
-        folder: where the run is to be written.
-        tables: files of the nodes and the edges, None for a table in memory.
-        force: allow a folder that holds something else, or the run of other tables.
-    """
+    """Refuse a folder that cannot become the run folder of two tables; with force, it may hold anything else."""
     check_writable(folder / RUN)
     for table in tables:
         if table is not None and table.resolve() in {(folder / name).resolve() for name in FILES}:
@@ -163,13 +151,7 @@ def ids_checksum(names: Sequence[str]) -> str:
 
 
 def predictions_table(graph: Graph, probabilities: NDArray[np.float64], classes: Sequence[str]) -> pa.Table:
-    """Predictions with one row for each node, in the order of the graph.
-
-    Args:
-        graph: the graph; its node names are the ids.
-        probabilities: of every class, shape ``(n, C)``.
-        classes: names of the classes.
-    """
+    """Predictions with one row for each node, in the order of the graph, from probabilities of shape ``(n, C)``."""
     shares = round_rows(probabilities) / 10**DIGITS
     names = np.array([*classes, None], dtype=object)
     best = probabilities.argmax(axis=1)

@@ -288,7 +288,7 @@ def analyse(
         _check_labels(reading, classifier, str(source or "the table of nodes"))
         pairs = held_out_folds(graph, folds, classifier.random_state if isinstance(classifier.random_state, int) else 0)
         run = _describe(nodes, edges, reading, {**arguments, "time_limit": time_limit})
-        stop = _announced(stack.enter_context(first_interrupt()), say)
+        stop = stack.enter_context(first_interrupt(say))
         deadline = started + time_limit
         start_step = _steps(show, say, deadline, [reading.read_as, *(f"note: {note}" for note in reading.notes)])
 
@@ -443,19 +443,6 @@ def _steps(
         return report
 
     return start
-
-
-def _announced(asked: Callable[[], bool], say: Callable[[str], None]) -> Callable[[], bool]:
-    """The same answer; the first time it is True, a message says so."""
-    lines = ["stopping: finished steps are kept and written; press Ctrl-C again to stop at once"]
-
-    def stop() -> bool:
-        answer = asked()
-        while answer and lines:
-            say(lines.pop())
-        return answer
-
-    return stop
 
 
 def _score(

@@ -1,11 +1,11 @@
 """``newtonnet fit``: a graph in two tables to a model, predictions for every node, and a page."""
 
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -50,9 +50,9 @@ def fit(
         bool, options.model("--transferable", help="Use only models that can predict on other graphs.")
     ] = False,
     regime: Annotated[
-        str,
+        options.Regime,
         options.model(
-            help="memory; or out-of-core, for graphs that do not fit in memory: one setting, edges and propagated "
+            help="out-of-core is for graphs that do not fit in memory: one setting, edges and propagated "
             "features on disk."
         ),
     ] = options.MEMORY,
@@ -63,13 +63,15 @@ def fit(
         int | None, options.evaluation(show_default="5", help="Number of folds for cross-validation; 0: none.")
     ] = None,
     compare: Annotated[bool, options.evaluation(help="Compare with an MLP and a GCN on the same folds.")] = True,
-    metric: Annotated[str, options.evaluation(help="accuracy, or roc_auc for two classes.")] = "accuracy",
+    metric: Annotated[
+        Literal["accuracy", "roc_auc"], options.evaluation(help="Metric of all scores; roc_auc needs two classes.")
+    ] = "accuracy",
     time_limit: Annotated[str, options.run(metavar="TIME", help="Time for everything, such as 90s or 30m.")] = "4m",
     max_epochs: options.MaxEpochs = 1000,
     patience: options.Patience = 100,
     threads: options.Threads = None,
     max_memory: options.MaxMemory = None,
-    seed: Annotated[int, options.run(help="Random seed of folds, initial weights and dropout.")] = 0,
+    seed: Annotated[int, options.run(min=0, help="Random seed of folds, initial weights and dropout.")] = 0,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Write into a folder that holds other files, or the run of other tables.")
@@ -85,14 +87,16 @@ def fit(
     Example: newtonnet fit --nodes nodes.csv --edges edges.csv --label-column label --out run
     """
     limit, room = options.seconds(time_limit), options.memory(max_memory)
-    options.at_least("--seed", seed, 0)
-    options.at_least("--patience", patience, 0)
-    options.at_least("--max-epochs", max_epochs, 1)
-    options.at_least("--threads", threads, 1)
+
     if room is not None and room < 10**6:
         raise ValueError(f"--max-memory must be 1MB or more, got {max_memory!r}")
     options.check_regime(regime, model, store=store)
     settings = options.assignments(assign)
+    said: list[str] = []
+
+    def say(line: str) -> None:
+        said.append(line)
+        console.print(line, style="dim", soft_wrap=True)
 
     from newtonnet.analysis import analyse
     from newtonnet.estimator import NewtonNetClassifier
@@ -135,12 +139,12 @@ def fit(
             force=force,
             command=options.command_line(context),
             progress=show,
-            message=lambda line: console.print(line, style="dim", soft_wrap=True),
+            message=say,
         )
     if json:
         print_json(analysis.summary)
     else:
-        _print_summary(analysis)
+        _print_summary(analysis, said)
     return STOPPED if analysis.summary["stopped"] else 0
 
 
@@ -164,10 +168,9 @@ def _progress() -> Iterator[Callable[["AnalysisProgress"], None]]:
         yield show
 
 
-def _print_summary(analysis: "Analysis") -> None:
-    """Print the scores, what the filter does, warnings and the files."""
-    from newtonnet.analysis import MODEL as MODEL_FILE
-    from newtonnet.analysis import PAGE, PREDICTIONS
+def _print_summary(analysis: "Analysis", said: Container[str]) -> None:
+    """Print the scores, what the filter does, warnings that were not said before, and the files."""
+    from newtonnet.analysis import MODEL, PAGE, PREDICTIONS
     from newtonnet.meaning import counted
     from newtonnet.report import draw_response, duration
 
@@ -183,9 +186,10 @@ def _print_summary(analysis: "Analysis") -> None:
     if learned is not None and data.edges and findings.cut_at is None:
         print(draw_response(learned.scaled.mean(axis=0).tolist()))
     for remark in summary["remarks"]:
-        _print_wrapped(f"note: {remark}")
+        if f"note: {remark}" not in said:
+            _print_wrapped(f"note: {remark}")
     ended = "stopped after" if summary["stopped"] else "done in"
-    print(f"\n{ended} {duration(summary['seconds'])}; in {analysis.folder}: {MODEL_FILE}, {PREDICTIONS}, {PAGE}")
+    print(f"\n{ended} {duration(summary['seconds'])}; in {analysis.folder}: {MODEL}, {PREDICTIONS}, {PAGE}")
 
 
 def _print_scores(analysis: "Analysis") -> None:
