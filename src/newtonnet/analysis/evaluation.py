@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from types import FrameType
 
 import numpy as np
@@ -99,10 +100,10 @@ def evaluate_models(
             began = time.monotonic()
             if stop() or began >= deadline:
                 break
-            report = start_step(f"{one.model}, fold {number + 1} of {len(pairs)}")
+            progress = partial(_start_fold, start_step, f"{one.model}, fold {number + 1} of {len(pairs)}")
             limited = clone(one).set_params(time_limit=limit)
             try:
-                found = cross_validate(limited, graph, [pair], stop=stop, progress=lambda _, report=report: report)
+                found = cross_validate(limited, graph, [pair], stop=stop, progress=progress)
             except ValueError as reason:
                 if one is classifier:
                     return HeldOut(None, {}, [f"Cross-validation skipped: too few labelled nodes ({reason})."])
@@ -138,6 +139,10 @@ def first_interrupt(say: Callable[[str], None]) -> Iterator[Callable[[], bool]]:
         yield asked.is_set
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _start_fold(start_step: StartStep, step: str, _: int) -> ReportProgress:
+    return start_step(step)
 
 
 def _common_folds(

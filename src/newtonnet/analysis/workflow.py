@@ -10,7 +10,6 @@ from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from numbers import Real
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -270,7 +269,7 @@ def analyse(
         message: called with lines for the user: how the columns were read, and where the model was written.
     """
     started = time.monotonic()
-    if not isinstance(time_limit, Real) or not time_limit > 0:
+    if not isinstance(time_limit, int | float | np.number) or not time_limit > 0:
         raise ValueError(f"time_limit must be a number of seconds above 0, got {time_limit!r}")
     say, show = message or _ignore, progress or _ignore
     source, place = _file_of(nodes), _file_of(folder)

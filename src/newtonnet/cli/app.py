@@ -88,7 +88,8 @@ def run(application: Callable[..., Any], arguments: Sequence[str] | None, *, nam
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning  # type: ignore[assignment]
-            outcome = application(args=arguments, prog_name=name, standalone_mode=False)
+            words = sys.argv[1:] if arguments is None else list(arguments)
+            outcome = application(args=words, obj=words, prog_name=name, standalone_mode=False)
         if outcome == STOPPED:
             print("newtonnet: stopped", file=sys.stderr)
         return outcome if isinstance(outcome, int) else 0

@@ -113,21 +113,8 @@ def assignments(texts: Iterable[str] | None) -> dict[str, Any]:
 
 
 def command_line(context: typer.Context) -> str:
-    """The command line that repeats this invocation, with the options that were given."""
-    words = ["newtonnet", str(context.info_name)]
-    for parameter in context.command.params:
-        source = context.get_parameter_source(str(parameter.name))
-        value = context.params[str(parameter.name)]
-        if source is None or source.name != "COMMANDLINE":
-            continue
-        values = [str(one) for one in (value if isinstance(value, list | tuple) else [value])]
-        if parameter.param_type_name == "argument":
-            words += values
-        elif isinstance(value, bool):
-            words.append((parameter.opts if value else parameter.secondary_opts or parameter.opts)[0])
-        else:
-            words += [word for one in values for word in (parameter.opts[0], one)]
-    return shlex.join(words)
+    """The command line of this invocation, as it was given."""
+    return shlex.join(["newtonnet", *context.obj])
 
 
 Regime = Literal["memory", "out-of-core"]

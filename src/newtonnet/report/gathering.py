@@ -124,7 +124,7 @@ def gather(
         spectrum=_spectrum(graph, filled) if fits else None,
         response=_response(classifier, graph, filled),
         history=[training_history(record) for record in classifier.records_],
-        evaluation=ours and evaluate(graph, classifier.model, ours, others or {}, metric=classifier.metric),
+        evaluation=evaluate(graph, classifier.model, ours, others or {}, metric=classifier.metric) if ours else None,
         cut_at=_cut_at(classifier),
         warnings=[
             *warnings,
@@ -213,18 +213,13 @@ def _shown_model(classifier: NewtonNetClassifier) -> str:
 
 def _ensemble(classifier: NewtonNetClassifier) -> list[EnsembleMember]:
     """The members; the filter that is shown belongs to the first one with its model and weight, if any."""
-    kept = classifier.settings_
-    shown = (_shown_model(classifier), classifier.filter_weight_)
-    drawn = next((place for place, one in enumerate(kept) if (one["model"], one["weight"]) == shown), None)
-    return [
-        EnsembleMember(
-            model=one["model"],
-            weight=one["weight"],
-            settings={name: value for name, value in one.items() if name not in ("model", "weight")},
-            drawn=classifier.filter_ is not None and place == drawn,
-        )
-        for place, one in enumerate(kept)
-    ]
+    members = []
+    shown = None if classifier.filter_ is None else (_shown_model(classifier), classifier.filter_weight_)
+    for one in classifier.settings_:
+        settings = {name: value for name, value in one.items() if name not in ("model", "weight")}
+        drawn = (one["model"], one["weight"]) == shown and not any(member.drawn for member in members)
+        members.append(EnsembleMember(one["model"], one["weight"], settings, drawn))
+    return members
 
 
 def _filter_warnings(classifier: NewtonNetClassifier) -> list[str]:

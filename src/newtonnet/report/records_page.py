@@ -72,11 +72,9 @@ def _section(group: RecordGroup, place: int) -> str:
     if summary.failed:
         rows["failed"] = f"{summary.failed} of {len(group.records)} runs: the loss was not finite"
     shape = filter_shape(group.response) if group.response is not None else None
-    learned_filter = (
-        plot(f"filter-{place}", spectral_figure(shape, None), alternative=group.headline)
-        if shape is not None
-        else paragraphs(NO_FILTER)
-    )
+    learned_filter = paragraphs(NO_FILTER)
+    if shape is not None:
+        learned_filter = plot(f"filter-{place}", spectral_figure(shape, None), alternative=group.headline)
     history = [training_history(record) for record in group.done]
     training = training_section(history, group.homophily, metric=metric, name=f"training-{place}")
     return (

@@ -25,8 +25,6 @@ KEEPS: dict[Kind, str] = {
     "flat": "is nearly constant and leaves the features unchanged",
     "even": "keeps all three bands about equally, though it is not constant",
 }
-STACK = "newton-stack"
-"""The model that stacks several filters."""
 NO_EDGES = "The graph has no edges, so the model is an MLP on the features and nothing is learned from neighbours."
 NO_FILTER = "This model has no spectral filter."
 DEEP = "The best model is a deep stack of filters, which has no single response to draw."
@@ -143,7 +141,7 @@ def too_brief(epochs: int) -> str:
 
 def missing_filter(findings: Findings) -> str:
     """Why there is no filter to show."""
-    return DEEP if any(member.model == STACK for member in findings.ensemble) else NO_FILTER
+    return DEEP if any(member.model == "newton-stack" for member in findings.ensemble) else NO_FILTER
 
 
 def metric_name(metric: str) -> str:
