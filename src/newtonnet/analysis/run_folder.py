@@ -32,8 +32,6 @@ FIXED = ("node", "label", "probability", "known")
 """Columns of the predictions before those of the classes: id, most probable class, its probability, given class."""
 DIGITS = 6
 """Decimals of a probability in the predictions."""
-ROWS = 10_000
-"""Rows that are written at once."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +167,7 @@ def predictions_csv(table: pa.Table) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.column_names)
-    for batch in table.to_batches(max_chunksize=ROWS):
+    for batch in table.to_batches(max_chunksize=10_000):
         for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             writer.writerow([f"{cell:.{DIGITS}f}" if isinstance(cell, float) else cell for cell in row])
     return text.getvalue()

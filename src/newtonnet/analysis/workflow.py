@@ -362,10 +362,6 @@ def _read_again(
         encoding=run.encoding,
         class_names=run.class_names,
     )
-    if not run.encoding.columns and ids_checksum(reading.graph.node_names) != run.ids:
-        raise ValueError(
-            "this model was fitted without features and is tied to its nodes; it cannot predict for others"
-        )
     used = (run.columns.source, run.columns.target, run.columns.weight)
     unused = [name for name in column_names(edges, text_encoding=run.text_encoding) if name not in used]
     return reading.graph, [*reading.notes, *([f"unused columns of the edges: {listed(unused)}"] if unused else [])]
@@ -390,9 +386,12 @@ def _check_labels(reading: Reading, classifier: NewtonNetClassifier, nodes: str)
 
 
 def _check_tied(classifier: NewtonNetClassifier, graph: Graph, run: RunDescription) -> None:
-    """Refuse another graph than the model's own, or another order of its nodes, if it has weights for each node."""
+    """Refuse other nodes, or another order of them, if the model has no features or has weights for each node."""
+    same = ids_checksum(graph.node_names) == run.ids
+    if not run.encoding.columns and not same:
+        raise ValueError("this model was fitted without features and is tied to its nodes; it cannot predict on others")
     bound = {member.bound for member in classifier.ensemble_.members} - {None}
-    if bound and (ids_checksum(graph.node_names) != run.ids or bound != {graph.structure}):
+    if bound and not (same and bound == {graph.structure}):
         raise ValueError(
             f"this model is tied to its training graph, and {graph.name!r} is another one; fit with --transferable to "
             "predict on others"
