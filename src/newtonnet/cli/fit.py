@@ -23,9 +23,7 @@ def fit(
     edges: Annotated[Path, options.table(help="Table of edges: CSV or Parquet.")],
     label_column: Annotated[str, options.table(help="Column with the class of each node; blank if unknown.")],
     out: Annotated[Path, typer.Option(help="Folder for the model, predictions.csv and report.html.")],
-    id_column: Annotated[
-        str | None, options.table(help="Column with the id of each node. Default: id, or the first.")
-    ] = None,
+    id_column: Annotated[str | None, options.table(help="Column of node ids. Default: id, or the first.")] = None,
     source_column: Annotated[
         str | None, options.table(help="Column with one end of each edge. Default: source, or the first.")
     ] = None,
@@ -56,9 +54,7 @@ def fit(
             "features on disk."
         ),
     ] = options.MEMORY,
-    store: Annotated[
-        Path | None, options.model(help="Folder for the propagated features. Default: a temporary one.")
-    ] = None,
+    store: Annotated[Path | None, options.model(help="Folder for propagated features. Default: temporary.")] = None,
     folds: Annotated[
         int | None, options.evaluation(show_default="5", help="Number of folds for cross-validation; 0: none.")
     ] = None,

@@ -26,13 +26,9 @@ if TYPE_CHECKING:
 def train(
     dataset: Annotated[str, typer.Argument(help="Name of a data set, such as cora or csbm-heterophilous.")],
     model: Annotated[str, typer.Option(help=f"One of: {options.MODELS}.")] = "newtonnet",
-    splits: Annotated[
-        int | None, options.evaluation(help="Number of splits. Default: 10, or all published ones.")
-    ] = None,
+    splits: Annotated[int | None, options.evaluation(help="Number of splits. Default: 10, or all published.")] = None,
     protocol: options.Protocol = "random",
-    split_seed: Annotated[
-        int | None, options.evaluation(help="Random seed of the splits. Default: the paper's.")
-    ] = None,
+    split_seed: Annotated[int | None, options.evaluation(help="Seed of the splits. Default: the paper's.")] = None,
     seed: Annotated[int, options.run(help="Random seed of initial weights and dropout; split i uses seed + i.")] = 0,
     max_epochs: options.MaxEpochs = 2000,
     patience: options.Patience = 200,
@@ -44,9 +40,7 @@ def train(
     ] = None,
     gamma: Annotated[
         tuple[float, float, float] | None,
-        options.training(
-            metavar="G1 G2 G3", help="Weights of the shape-aware penalty on low, middle and high frequencies."
-        ),
+        options.training(metavar="G1 G2 G3", help="Weights of the shape penalty on low, middle and high frequencies."),
     ] = None,
     variant: Annotated[
         str | None, options.training(help="Form of the penalty: paper, or code as released by the authors.")
@@ -63,9 +57,7 @@ def train(
     dropout: Annotated[float | None, options.model(help="Dropout of features and hidden layer.")] = None,
     propagation_dropout: Annotated[float | None, options.model(help="Dropout between encoder and filter.")] = None,
     learning_rate: Annotated[float | None, options.training(help="Learning rate of the encoder.")] = None,
-    filter_learning_rate: Annotated[
-        float | None, options.training(help="Learning rate of the filter's values.")
-    ] = None,
+    filter_learning_rate: Annotated[float | None, options.training(help="Learning rate of the filter.")] = None,
     weight_decay: Annotated[float | None, options.training(help="Weight decay of all parameters.")] = None,
     metric: Annotated[str | None, options.evaluation(help="accuracy or roc_auc. Default: the data set's own.")] = None,
     assign: options.Assign = None,
@@ -85,9 +77,7 @@ def train(
         options.run(help="out-of-core is for graphs that do not fit in memory: propagated features on disk."),
     ] = options.MEMORY,
     store: Annotated[Path | None, options.run(help="Folder for the propagated features. Default: out/blocks/…")] = None,
-    batch: Annotated[
-        int | None, options.run(help="Nodes in a batch of the out-of-core regime. Default: 65536.")
-    ] = None,
+    batch: Annotated[int | None, options.run(help="Out-of-core: nodes in a batch. Default: 65536.")] = None,
     executor: Annotated[
         Literal["local", "ray"], options.run(help="With --regime out-of-core: ray divides every batch.")
     ] = "local",
