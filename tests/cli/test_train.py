@@ -110,7 +110,7 @@ def test_threads_and_memory_allowed_do_not_change_the_result(capsys):
         (["train", "digits", "--dropout", "1"], "dropout rate"),
         (["train", "digits", "--max-epochs", "many"], "--max-epochs"),
         (["train", "digits", "--device", "nowhere"], "use cpu"),
-        (["train", "digits", "--threads", "0"], "--threads': 0 is not in the range x>=1"),
+        (["train", "digits", "--threads", "0"], "--threads': Input should be greater than or equal to 1"),
         (["train", "digits", "--max-memory", "much"], "--max-memory takes an amount such as 500MB"),
         (["train", "digits", "--max-memory", "1KB"], "allow more, or train fewer members"),
         (["train", "digits", "--hidden", "100000000000"], "not enough memory"),

@@ -174,7 +174,6 @@ def test_plotly_is_given_no_markup_by_names(hostile):
         ),
         ({"response": None}, "There is no filter to edit. The best model is a deep stack of filters"),
         ({"history": ()}, "The training curves were not recorded"),
-
         ({"evaluation": None, "spectrum": None, "response": None, "history": ()}, "Command"),
     ],
 )

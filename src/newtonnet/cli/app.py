@@ -98,7 +98,7 @@ def run(application: Callable[..., Any], arguments: Sequence[str] | None, *, nam
         if option in RENAMED:
             return _fail(f"{option} is now {RENAMED[option]}")
         hint = "" if context is None else f"; see {context.command_path} --help"
-        return _fail(mistake.format_message().rstrip(".") + hint)
+        return _fail(mistake.format_message().removesuffix(".").replace("Value error, ", "") + hint)
     except ValueError as mistake:
         return _fail(str(mistake))
     except OSError as mistake:

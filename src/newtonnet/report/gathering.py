@@ -213,7 +213,7 @@ def _shown_model(classifier: NewtonNetClassifier) -> str:
 
 def _ensemble(classifier: NewtonNetClassifier) -> list[EnsembleMember]:
     """The members; the filter that is shown belongs to the first one with its model and weight, if any."""
-    members = []
+    members: list[EnsembleMember] = []
     shown = None if classifier.filter_ is None else (_shown_model(classifier), classifier.filter_weight_)
     for one in classifier.settings_:
         settings = {name: value for name, value in one.items() if name not in ("model", "weight")}
