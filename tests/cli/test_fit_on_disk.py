@@ -185,7 +185,7 @@ import json, sys
 from pathlib import Path
 import numpy as np, pyarrow as pa, pyarrow.parquet as pq
 from newtonnet.cli import app, run
-from newtonnet_paper import scale_stages as stages
+from newtonnet_paper import scale as stages
 place, n = Path(sys.argv[1]), 20_000
 rng = np.random.default_rng(0)
 label = pa.array(rng.choice(["a", "b"], n))
