@@ -32,7 +32,7 @@ def listed(names: Sequence[str], most: int = MOST_LISTED) -> str:
 def counted(number: int, noun: str) -> str:
     """A number with its noun.
 
-    >>> counted(1, "edge"), counted(1500, "edge")
-    ('1 edge', '1,500 edges')
+    >>> counted(1, "edge"), counted(1500, "edge"), counted(2, "class")
+    ('1 edge', '1,500 edges', '2 classes')
     """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 'es' if noun.endswith('s') else 's'}"

@@ -18,7 +18,6 @@ from newtonnet.cli import (
     Json,
     Place,
     Workers,
-    check_writable,
     console,
     memory,
     open_executor,
@@ -26,7 +25,7 @@ from newtonnet.cli import (
     seconds,
 )
 from newtonnet.cli import run as run_command
-from newtonnet.files import write_whole
+from newtonnet.files import check_writable, write_whole
 
 from .claim import (
     CLAIMS,

@@ -118,6 +118,16 @@ def test_frames_and_arrow_tables_give_the_model_of_their_files(analysis, tmp_pat
     assert run(app, ["predict", str(tmp_path / "run")]) == 2
 
 
+def test_other_nodes_in_memory_are_not_taken_for_those_of_the_fit(analysis, write, tmp_path):
+    one = analyse(*frames(analysis[0]), label_column="kind", classifier=NewtonNetClassifier(**QUICK), folds=0)
+    nodes, edges = frames(write(tmp_path / "other", nodes=30, seed=4, colours="red blue"))
+    nodes["id"], edges["source"], edges["target"] = (
+        "new " + column for column in (nodes["id"], edges["source"], edges["target"])
+    )
+    assert one.predict(nodes, edges).summary["remark"] == ""
+    assert "does not measure its quality" in one.predict(*frames(analysis[0])).summary["remark"]
+
+
 def test_predict_reads_other_tables_by_the_stored_encoding(analysis, write, tmp_path, capsys):
     _, found = analysis
     other = write(tmp_path / "other", nodes=30, seed=4, colours="red blue")
@@ -211,8 +221,9 @@ def test_packages_are_loaded_when_they_are_used():
 
 
 def test_a_time_limit_is_a_time(analysis):
-    with pytest.raises(ValueError, match="time_limit must be seconds above 0, got 0"):
-        quick(analysis[0], time_limit=0)
+    for wrong in (0, "20s"):
+        with pytest.raises(ValueError, match=f"time_limit must be a number of seconds above 0, got {wrong!r}"):
+            quick(analysis[0], time_limit=wrong)
 
 
 def test_directed_edges_stay_directed_when_tables_are_read_again(analysis):

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from newtonnet import NewtonNetClassifier
-from newtonnet.analysis import evaluate_models, evaluation
-from newtonnet.analysis.evaluation import GIVEN
+from newtonnet.analysis import evaluation
+from newtonnet.analysis.evaluation import GIVEN, evaluate_models
 from newtonnet.estimator import CrossValidation
 from newtonnet.graphs import from_edges
 

@@ -198,7 +198,7 @@ def test_nodes_known_by_their_place_only_are_not_taken_for_others(tables, tmp_pa
     capsys.readouterr()
     names = ["--nodes", str(tmp_path / "nodes.csv"), "--edges", str(tmp_path / "edges.csv")]
     assert run(app, ["predict", str(tmp_path / "run"), *names, "--out", str(tmp_path / "out.csv")]) == 2
-    one_line("it cannot predict for others")
+    one_line("it cannot predict on others")
 
 
 @pytest.mark.parametrize("change", ["gone", "changed"])

@@ -110,7 +110,7 @@ def test_threads_and_memory_allowed_do_not_change_the_result(capsys):
         (["train", "digits", "--dropout", "1"], "dropout rate"),
         (["train", "digits", "--max-epochs", "many"], "--max-epochs"),
         (["train", "digits", "--device", "nowhere"], "use cpu"),
-        (["train", "digits", "--threads", "0"], "threads must be at least 1"),
+        (["train", "digits", "--threads", "0"], "--threads': Input should be greater than or equal to 1"),
         (["train", "digits", "--max-memory", "much"], "--max-memory takes an amount such as 500MB"),
         (["train", "digits", "--max-memory", "1KB"], "allow more, or train fewer members"),
         (["train", "digits", "--hidden", "100000000000"], "not enough memory"),
@@ -264,7 +264,7 @@ def test_the_out_of_core_regime_trains_from_disk_and_gives_the_same_again(tmp_pa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--regime", "disk"], "--regime must be memory or out-of-core, got 'disk'"),
+        (["--regime", "disk"], "'disk' is not one of 'memory', 'out-of-core'"),
         (["--batch", "10"], "--batch belongs to --regime out-of-core"),
         (["--store", "features"], "--store belongs to --regime out-of-core"),
         (["--regime", "out-of-core", "--model", "mlp"], "trains newtonnet only, got --model mlp"),

@@ -76,9 +76,9 @@ def test_all_claims_are_listed(capsys):
         (["theory", "--results", "/dev/null"], "is a file"),
         (["theory", "--out", "/dev/null"], "is a file"),
         (["theory", "--nonsense"], "--nonsense"),
-        (["table1", "--executor", "moon"], "'moon'; available: local, ray"),
+        (["table1", "--executor", "moon"], "'moon' is not one of 'local', 'ray'"),
         (["table1", "--address", "auto"], "ray"),
-        (["table1", "--workers", "0"], "at least 1 worker"),
+        (["table1", "--workers", "0"], "--workers': Input should be greater than or equal to 1"),
     ],
 )
 def test_a_mistake_gets_one_line_and_exit_code_2(arguments, message, capsys, tmp_path):

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from newtonnet.report import (
+from newtonnet.report.findings import (
     Data,
     EnsembleMember,
     Findings,

@@ -8,7 +8,8 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from newtonnet.report import EnsembleMember, render_findings
+from newtonnet.report import render_findings
+from newtonnet.report.findings import EnsembleMember
 from newtonnet.report.markup import script_data
 
 
@@ -114,6 +115,13 @@ def test_best_epochs_are_marked_on_the_validation_curve(page, findings):
         assert height == one.validation[list(one.epochs).index(one.best_epoch)]
 
 
+def test_the_page_says_how_models_are_compared(page, findings):
+    alone = replace(findings, evaluation=replace(findings.evaluation, others=[]))
+    rule = "(Nadeau and Bengio, 2003; one test node for every 9 training nodes)"
+    assert rule in " ".join(page.text.split())
+    assert "Nadeau" not in render_findings(alone)
+
+
 def test_plots_carry_no_logo_and_no_button_that_sends_them_away(page):
     drawn = [value for name, value in page.data.items() if name.endswith("plot-data")]
     assert len(drawn) == 6
@@ -166,7 +174,6 @@ def test_plotly_is_given_no_markup_by_names(hostile):
         ),
         ({"response": None}, "There is no filter to edit. The best model is a deep stack of filters"),
         ({"history": ()}, "The training curves were not recorded"),
-        ({"ensemble": ()}, "No settings were recorded"),
         ({"evaluation": None, "spectrum": None, "response": None, "history": ()}, "Command"),
     ],
 )
@@ -191,12 +198,11 @@ def test_no_nan_and_no_none_reaches_the_reader(findings):
         precision=[None] * 5,
         recall=[nan] * 5,
         f1=[None] * 5,
-        calibration_error=nan,
     )
     history = [
         replace(one, homophily=[None] * len(one.epochs), train=[nan] * len(one.epochs)) for one in findings.history
     ]
-    response = replace(findings.response, homophily=nan, pivot=nan, gammas=(nan, 0.0, 0.0))
+    response = replace(findings.response, homophily=nan, pivot=nan)
     homophily = replace(findings.homophily, measured=None, learned=nan, chance=None)
     broken = replace(
         findings,

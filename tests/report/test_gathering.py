@@ -52,8 +52,8 @@ def test_the_data_are_counted(graph, findings):
     assert (data.nodes, data.edges, data.features, data.feature_kind) == (300, graph.edges, 20, "dense")
     assert data.labelled == sum(data.class_counts) == 240
     assert not data.weighted
-    assert "Column 'same' is not used: one value only." in data.warnings
-    assert "Column 'blank' is not used: no value at all." in data.warnings
+    assert "Columns not used as features (one value only): same." in data.warnings
+    assert "Columns not used as features (no value at all): blank." in data.warnings
 
 
 def test_components_isolated_nodes_and_weights_are_found(two_cliques, random_graph, classifier):
@@ -269,8 +269,8 @@ def test_perfect_probabilities_have_no_calibration_error(rng):
         ([0] * 12 + [1] * 12, 24, None),
         ([0] * 12 + [1] * 12, 0, "no edges: only the features"),
         ([0] * 12 + [1] * 12, 15, "have no edge"),
-        ([0] * 20 + [1] * 4, 24, "'1' has fewer than 10 labelled nodes"),
-        ([0] * 23 + [1], 24, "'1' has only one labelled node"),
+        ([0] * 20 + [1] * 4, 24, "Classes with fewer than 10 labelled nodes, too few for a precise score: 1."),
+        ([0] * 23 + [1], 24, "Classes with only one labelled node, too few to measure a score: 1."),
         ([0] * 22 + [1] * 2, 24, "very unbalanced: 92% of the labels are '0'"),
         ([0, -1] * 6 + [1, -1] * 6, 24, "No edge joins two labelled nodes"),
     ],

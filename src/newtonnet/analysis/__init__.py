@@ -1,6 +1,6 @@
 """The whole analysis of a graph in two tables: model, predictions, held-out scores, page and run folder."""
 
-from .evaluation import FOLDS, HeldOut, evaluate_models, held_out_folds
+from .evaluation import FOLDS
 from .run_folder import FILES, MODEL, PAGE, PREDICTIONS, RunDescription, TableFile
 from .workflow import Analysis, AnalysisProgress, Prediction, analyse
 
@@ -12,11 +12,8 @@ __all__ = [
     "PREDICTIONS",
     "Analysis",
     "AnalysisProgress",
-    "HeldOut",
     "Prediction",
     "RunDescription",
     "TableFile",
     "analyse",
-    "evaluate_models",
-    "held_out_folds",
 ]

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from types import FrameType
 
 import numpy as np
@@ -44,13 +45,7 @@ class HeldOut:
 
 
 def held_out_folds(graph: Graph, folds: int | None, seed: int) -> list[Pair]:
-    """Training and test nodes of every fold.
-
-    Args:
-        graph: the graph with its labels.
-        folds: number of folds, 0 for none; None chooses :data:`FOLDS`, or the number of labels if that is smaller.
-        seed: random seed of the folds.
-    """
+    """Training and test nodes of every fold; None chooses :data:`FOLDS`, or the number of labels if that is smaller."""
     labelled = len(graph.labelled)
     count = min(FOLDS, labelled) if folds is None else folds
     if count != 0 and not 2 <= count <= labelled:
@@ -79,7 +74,7 @@ def evaluate_models(
         classifier: the model; it is not changed.
         graph: the graph with its labels.
         pairs: training and test nodes of each fold.
-        rivals: other models.
+        rivals: models to compare it with.
         deadline: when to finish, on the monotonic clock.
         overhead: seconds by which a fit is expected to exceed its time, until the first fits show it.
         stop: returns True once the run should stop.
@@ -94,7 +89,8 @@ def evaluate_models(
         models = [one for one in (classifier, *rivals) if one.model not in refused]
         left = deadline - time.monotonic()
         beyond = max(excess, default=overhead)
-        more = min(len(pairs) - number, max(_affordable(left, beyond * len(models)), FEWEST - number))
+        affordable = int(GIVEN * left / max(WORTH * beyond * len(models), 1e-9))
+        more = min(len(pairs) - number, max(affordable, FEWEST - number))
         # A fold that cannot be finished would not count.
         if stop() or left <= 0 or more <= 0 or (number and left < beyond * len(models)):
             break
@@ -104,22 +100,24 @@ def evaluate_models(
             began = time.monotonic()
             if stop() or began >= deadline:
                 break
+            progress = partial(_start_fold, start_step, f"{one.model}, fold {number + 1} of {len(pairs)}")
+            limited = clone(one).set_params(time_limit=limit)
             try:
-                report = start_step(f"{one.model}, fold {number + 1} of {len(pairs)}")
-                found = _fold(one, graph, pair, limit, stop, report)
+                found = cross_validate(limited, graph, [pair], stop=stop, progress=progress)
             except ValueError as reason:
                 if one is classifier:
                     return HeldOut(None, {}, [f"Cross-validation skipped: too few labelled nodes ({reason})."])
                 refused[one.model] = str(reason)
                 continue
-            done[one.model] += [] if found is None else [found]
+            if not stop() or found.estimators[0].complete_:  # else Ctrl-C cut it short
+                done[one.model].append(found)
             excess.append(max(time.monotonic() - began - limit, 0.0))
     why = "the run was stopped" if stop() else "the time limit was reached"
     return _common_folds(classifier.model, done, refused, folds=len(pairs), why=why)
 
 
 @contextmanager
-def first_interrupt() -> Iterator[Callable[[], bool]]:
+def first_interrupt(say: Callable[[str], None]) -> Iterator[Callable[[], bool]]:
     """Yield a function that returns whether Ctrl-C was pressed; a second Ctrl-C raises ``KeyboardInterrupt`` at once.
 
     Nothing changes if Ctrl-C is ignored, as in a background job, or outside the main thread, which gets no signals.
@@ -134,6 +132,7 @@ def first_interrupt() -> Iterator[Callable[[], bool]]:
         if asked.is_set():
             raise KeyboardInterrupt
         asked.set()
+        say("stopping: finished steps are kept and written; press Ctrl-C again to stop at once")
 
     signal.signal(signal.SIGINT, note)
     try:
@@ -142,27 +141,8 @@ def first_interrupt() -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _affordable(left: float, overhead: float) -> int:
-    """Number of folds for which the time suffices.
-
-    >>> _affordable(100.0, 9.0), _affordable(100.0, 90.0)
-    (5, 0)
-    """
-    return int(GIVEN * left / max(WORTH * overhead, 1e-9))
-
-
-def _fold(
-    classifier: NewtonNetClassifier,
-    graph: Graph,
-    pair: Pair,
-    limit: float,
-    stop: Callable[[], bool],
-    report: ReportProgress,
-) -> CrossValidation | None:
-    """One fold within a time limit; None if Ctrl-C cut it short."""
-    one = clone(classifier).set_params(time_limit=limit)
-    found = cross_validate(one, graph, [pair], stop=stop, progress=lambda _: report)
-    return None if stop() and not found.estimators[0].complete_ else found
+def _start_fold(start_step: StartStep, step: str, _: int) -> ReportProgress:
+    return start_step(step)
 
 
 def _common_folds(

@@ -5,7 +5,7 @@ import hashlib
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pyarrow.csv import ConvertOptions, ParseOptions, read_csv
 
 from newtonnet.estimator import NewtonNetClassifier
 from newtonnet.files import check_writable, write_whole
@@ -22,23 +23,15 @@ from newtonnet.tables import Columns, Encoding
 FORMAT = 1
 """Version of run.json; raised when an older program could not read a newer folder."""
 
-MODEL, PREDICTIONS, PAGE, RECORDS, RUN = (
-    "model.safetensors",
-    "predictions.csv",
-    "report.html",
-    "records.jsonl",
-    "run.json",
-)
+RUN, MODEL, PREDICTIONS, RECORDS = "run.json", "model.safetensors", "predictions.csv", "records.jsonl"
+PAGE = "report.html"
 FILES = (RUN, MODEL, PREDICTIONS, RECORDS, PAGE)
 """Names of all files of a run."""
 HEADER = "newtonnet"
-
 FIXED = ("node", "label", "probability", "known")
 """Columns of the predictions before those of the classes: id, most probable class, its probability, given class."""
 DIGITS = 6
 """Decimals of a probability in the predictions."""
-ROWS = 10_000
-"""Rows that are written at once."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +46,8 @@ class TableFile:
 class RunDescription:
     """The contents of run.json: all that is needed to read tables in the same way, and how the run went."""
 
-    nodes: TableFile
-    edges: TableFile
+    tables: Mapping[str, TableFile]
+    """Those of the ``nodes`` and the ``edges``."""
     columns: Columns
     text_encoding: str
     encoding: Encoding
@@ -71,41 +64,23 @@ class RunDescription:
 
 
 def check_folder(folder: Path, *, tables: Sequence[Path | None], force: bool) -> None:
-    """Refuse a folder that cannot become the run folder of two tables, before any work is done.
-
-    Args:
-        folder: where the run is to be written.
-        tables: files of the nodes and the edges, None for a table in memory.
-        force: allow a folder that holds something else, or the run of other tables.
-    """
+    """Refuse a folder that cannot become the run folder of two tables; with force, it may hold anything else."""
     check_writable(folder / RUN)
     for table in tables:
         if table is not None and table.resolve() in {(folder / name).resolve() for name in FILES}:
             raise ValueError(f"{table} is a file that this run would write over; copy it to another place first")
     if force or not folder.is_dir() or not any(folder.iterdir()):
         return
-    held = _held_run(folder)
-    if held is None:
-        raise ValueError(f"{folder} is not empty and not a run folder; choose another, or write into it with --force")
-    nodes = tables[0]
-    if held.path is not None and (nodes is None or Path(held.path).resolve() != nodes.resolve()):
-        raise ValueError(
-            f"{folder} holds the run of {held.path}; choose another folder, or replace that run with --force"
-        )
-
-
-def _held_run(folder: Path) -> TableFile | None:
-    """The table of nodes of the run in a folder, with no path if run.json does not say; None if there is no run."""
     try:
         described = json.loads((folder / RUN).read_text(encoding="utf-8"))
-        if HEADER not in described:
-            return None
-    except (OSError, ValueError, TypeError):
-        return None
-    try:
-        return TableFile(**described["tables"]["nodes"])
-    except (TypeError, KeyError):
-        return TableFile(None, None)
+        held = described[HEADER] and described["tables"]["nodes"]["path"]
+    except (OSError, ValueError, TypeError, KeyError):
+        raise ValueError(
+            f"{folder} is not empty and not a run folder; choose another, or write into it with --force"
+        ) from None
+    nodes = tables[0]
+    if held is not None and (nodes is None or Path(held).resolve() != nodes.resolve()):
+        raise ValueError(f"{folder} holds the run of {held}; choose another folder, or replace that run with --force")
 
 
 def write_model(folder: Path, classifier: NewtonNetClassifier, predictions: pa.Table) -> str:
@@ -120,20 +95,8 @@ def write_model(folder: Path, classifier: NewtonNetClassifier, predictions: pa.T
 
 def run_text(run: RunDescription) -> str:
     """The text of run.json."""
-    described = {
-        HEADER: version("newtonnet"),
-        "format": FORMAT,
-        "finished": run.finished,
-        "tables": {"nodes": asdict(run.nodes), "edges": asdict(run.edges)},
-        "columns": asdict(run.columns),
-        "text_encoding": run.text_encoding,
-        "class_names": list(run.class_names),
-        "ids": run.ids,
-        "model": run.model,
-        "arguments": dict(run.arguments),
-        "outcome": dict(run.outcome),
-        "encoding": json.loads(run.encoding.to_json()),
-    }
+    described = {HEADER: version("newtonnet"), "format": FORMAT, **asdict(run)}
+    described["encoding"] = json.loads(run.encoding.to_json())
     return json.dumps(described, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
@@ -153,25 +116,25 @@ def read_run(folder: Path) -> tuple[RunDescription, NewtonNetClassifier]:
 def _description(path: Path) -> RunDescription:
     try:
         described = json.loads(path.read_text(encoding="utf-8"))
-        run = None if int(described["format"]) > FORMAT else _rebuild(described)
+        newer = int(described["format"]) > FORMAT
+        parts = {} if newer else _parts(described)
     except (ValueError, KeyError, TypeError, AttributeError) as reason:
         raise ValueError(f"{path} cannot be read ({type(reason).__name__}: {reason}); fit again") from reason
-    if run is None:
+    if newer:
         raise ValueError(f"{path} was written by a newer newtonnet; install that version")
-    return run
+    return RunDescription(**parts)
 
 
-def _rebuild(described: dict[str, Any]) -> RunDescription:
-    tables, columns = described["tables"], described["columns"]
-    same = ("text_encoding", "ids", "model", "arguments", "finished", "outcome")
-    return RunDescription(
-        nodes=TableFile(**tables["nodes"]),
-        edges=TableFile(**tables["edges"]),
-        columns=Columns(**{**columns, "unused": tuple(columns.get("unused", ()))}),
-        encoding=Encoding.from_json(json.dumps(described["encoding"])),
-        class_names=tuple(described["class_names"]),
-        **{name: described[name] for name in same},
-    )
+def _parts(described: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a description from run.json."""
+    parts = {field.name: described[field.name] for field in fields(RunDescription)}
+    columns = parts["columns"]
+    return parts | {
+        "tables": {name: TableFile(**parts["tables"][name]) for name in ("nodes", "edges")},
+        "columns": Columns(**{**columns, "unused": tuple(columns.get("unused", ()))}),
+        "encoding": Encoding.from_json(json.dumps(parts["encoding"])),
+        "class_names": tuple(parts["class_names"]),
+    }
 
 
 def file_checksum(path: Path) -> str:
@@ -186,13 +149,7 @@ def ids_checksum(names: Sequence[str]) -> str:
 
 
 def predictions_table(graph: Graph, probabilities: NDArray[np.float64], classes: Sequence[str]) -> pa.Table:
-    """Predictions with one row for each node, in the order of the graph.
-
-    Args:
-        graph: the graph; its node names are the ids.
-        probabilities: of every class, shape ``(n, C)``.
-        classes: names of the classes.
-    """
+    """Predictions with one row for each node, in the order of the graph, from probabilities of shape ``(n, C)``."""
     shares = round_rows(probabilities) / 10**DIGITS
     names = np.array([*classes, None], dtype=object)
     best = probabilities.argmax(axis=1)
@@ -210,25 +167,20 @@ def predictions_csv(table: pa.Table) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.column_names)
-    for batch in table.to_batches(max_chunksize=ROWS):
+    for batch in table.to_batches(max_chunksize=10_000):
         for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            writer.writerow(
-                [f"{cell:.{DIGITS}f}" if isinstance(cell, float) else "" if cell is None else cell for cell in row]
-            )
+            writer.writerow([f"{cell:.{DIGITS}f}" if isinstance(cell, float) else cell for cell in row])
     return text.getvalue()
 
 
 def read_predictions(path: Path) -> pa.Table:
     """Read a file that :func:`predictions_csv` made."""
-    with path.open(encoding="utf-8", newline="") as stream:
-        header, *rows = csv.reader(stream)
-    if tuple(header[: len(FIXED)]) != FIXED:
+    texts = dict.fromkeys(("node", "label", "known"), pa.string())
+    convert = ConvertOptions(column_types=texts, null_values=[""], strings_can_be_null=True)
+    table = read_csv(path, parse_options=ParseOptions(newlines_in_values=True), convert_options=convert)
+    if tuple(table.column_names[: len(FIXED)]) != FIXED:
         raise ValueError(f"{path} does not hold predictions; expected the columns {', '.join(FIXED)}, ...")
-    node, label, probability, known, *shares = zip(*rows, strict=True)
-    texts = (list(node), list(label), [name or None for name in known])
-    numbers = (np.array(column, dtype=np.float64) for column in (probability, *shares))
-    node, label, known = (pa.array(column, pa.string()) for column in texts)
-    return pa.table([node, label, next(numbers), known, *numbers], names=header)
+    return table
 
 
 def round_rows(probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -240,7 +192,5 @@ def round_rows(probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
     scaled = probabilities / probabilities.sum(axis=1, keepdims=True) * 10**DIGITS
     parts = np.floor(scaled).astype(np.int64)
     lacking = 10**DIGITS - parts.sum(axis=1, keepdims=True)
-    order = np.argsort(parts - scaled, axis=1, kind="stable")
-    rank = np.empty_like(order)
-    np.put_along_axis(rank, order, np.broadcast_to(np.arange(scaled.shape[1]), scaled.shape), axis=1)
+    rank = np.argsort(np.argsort(parts - scaled, axis=1, kind="stable"), axis=1)
     return np.asarray(parts + (rank < lacking))

@@ -22,13 +22,13 @@ from sklearn.base import clone
 from newtonnet.estimator import NewtonNetClassifier, score
 from newtonnet.files import write_whole
 from newtonnet.graphs import Graph, check_trainable
-from newtonnet.meaning import listed
+from newtonnet.meaning import counted, listed
 from newtonnet.nn import find_model
 from newtonnet.out_of_core import PROPAGATION_MEMORY, read_tables_on_disk
-from newtonnet.report import Findings, ModelScores, gather, guess, headline, is_known, plural, render_findings
+from newtonnet.report import Findings, ModelScores, gather, guess, headline, is_known, render_findings
 from newtonnet.tables import Reading, TableOptions, TableSource, column_names, read_tables
 
-from .evaluation import StartStep, evaluate_models, first_interrupt, held_out_folds
+from .evaluation import ReportProgress, StartStep, evaluate_models, first_interrupt, held_out_folds
 from .run_folder import (
     PAGE,
     PREDICTIONS,
@@ -150,7 +150,7 @@ class Analysis:
             force: write into a folder that holds something else, or the run of another table.
         """
         place = Path(folder)
-        check_folder(place, tables=[_file_of(self.run.nodes.path), _file_of(self.run.edges.path)], force=force)
+        check_folder(place, tables=[_file_of(file.path) for file in self.run.tables.values()], force=force)
         page = self.page
         run = replace(self.run, model=write_model(place, self.model, self.table))
         write_whole(place / PAGE, page)
@@ -175,20 +175,19 @@ class Analysis:
         tables = self.fitted_tables() if nodes is None or edges is None else (nodes, edges)
         # Features that are stored on disk belong to the tables of the fit.
         classifier = copy(self.model).set_params(store=None if new else self.model.store)
-        with _table_reader(classifier) as read:
+        with _table_reader(classifier, tables) as read:
             graph, notes = _read_again(read, *tables, self.run)
             _check_tied(classifier, graph, self.run)
             probabilities = classifier.predict_proba(graph)
             names = classifier.ensemble_.class_names
             table = predictions_table(graph, probabilities, names)
-            seen = self._seen(graph, names, same=_table_file(tables[0]).sha256 == self.run.nodes.sha256 or not new)
-            counted, reached, remark = _score(classifier.metric, graph, probabilities, seen)
+            scored, reached, remark = _score(classifier.metric, graph, probabilities, self._seen(graph, tables[0]))
         counts = Counter(table["label"].to_pylist())
         summary = {
             "nodes": graph.nodes,
             "predicted": {name: counts[name] for name in names},
             "labelled": len(graph.labelled),
-            "judged": counted,
+            "judged": scored,
             "metric": classifier.metric,
             "score": reached,
             "remark": remark,
@@ -197,38 +196,36 @@ class Analysis:
 
     def fitted_tables(self) -> tuple[Path, Path]:
         """The files that the model was fitted on; refused if they are gone or were changed since."""
-        for file in (self.run.nodes, self.run.edges):
+        paths = []
+        for file in (self.run.tables["nodes"], self.run.tables["edges"]):
             if file.path is None:
                 raise ValueError("the model was fitted on tables in memory; give nodes and edges")
-            path = Path(file.path)
-            if not path.is_file():
-                raise ValueError(f"{path}, which the model was fitted on, is gone; give nodes and edges")
-            if file_checksum(path) != file.sha256:
-                raise ValueError(f"{path} was changed after the fit; give nodes and edges, or fit again")
-        return Path(str(self.run.nodes.path)), Path(str(self.run.edges.path))
+            paths.append(Path(file.path))
+            if not paths[-1].is_file():
+                raise ValueError(f"{file.path}, which the model was fitted on, is gone; give nodes and edges")
+            if file_checksum(paths[-1]) != file.sha256:
+                raise ValueError(f"{file.path} was changed after the fit; give nodes and edges, or fit again")
+        return paths[0], paths[1]
 
     def _file(self, name: str) -> Path:
         if self.folder is None or not (self.folder / name).is_file():
             raise ValueError(f"{self.folder} has no {name}: the run ended before it was written; fit again")
         return self.folder / name
 
-    def _seen(self, graph: Graph, names: Sequence[str], *, same: bool) -> NDArray[np.bool_]:
-        """Which of a graph's labelled nodes the model was fitted on, by their ids.
-
-        Ids such as row numbers may belong to other nodes in another graph: then the classes disagree, and no node
-        counts as one of the fit.
-        """
-        if same:
+    def _seen(self, graph: Graph, nodes: TableSource) -> NDArray[np.bool_]:
+        """Which of a graph's labelled nodes the model was fitted on: all of the same file, otherwise by their ids."""
+        checksum = _table_file(nodes).sha256
+        if checksum is not None and checksum == self.run.tables["nodes"].sha256:
             return np.ones(len(graph.labelled), dtype=bool)
         try:
             pairs = zip(self.table["node"].to_pylist(), self.table["known"].to_pylist(), strict=True)
         except (OSError, ValueError):
             return np.zeros(len(graph.labelled), dtype=bool)
         fitted = {name: kind for name, kind in pairs if kind is not None}
-        ids = [graph.node_names[node] for node in graph.labelled.tolist()]
-        seen = np.array([name in fitted for name in ids], dtype=bool)
-        classes = [names[place] for place in graph.labels[graph.labelled].tolist()]
-        agreeing = sum(fitted.get(name) == kind for name, kind in zip(ids, classes, strict=True))
+        labels = [(graph.node_names[node], graph.class_names[graph.labels[node]]) for node in graph.labelled]
+        seen = np.array([name in fitted for name, _ in labels], dtype=bool)
+        agreeing = sum(fitted.get(name) == kind for name, kind in labels)
+        # Ids such as row numbers may belong to other nodes in another graph: then the classes disagree.
         return seen if agreeing >= SAME * seen.sum() else np.zeros_like(seen)
 
 
@@ -272,8 +269,8 @@ def analyse(
         message: called with lines for the user: how the columns were read, and where the model was written.
     """
     started = time.monotonic()
-    if not time_limit > 0:
-        raise ValueError(f"time_limit must be seconds above 0, got {time_limit!r}")
+    if not isinstance(time_limit, int | float | np.number) or not time_limit > 0:
+        raise ValueError(f"time_limit must be a number of seconds above 0, got {time_limit!r}")
     say, show = message or _ignore, progress or _ignore
     source, place = _file_of(nodes), _file_of(folder)
     if place is not None:
@@ -283,14 +280,14 @@ def analyse(
     find_model(classifier.model)
     arguments = {**asdict(options), **classifier.get_params(), "folds": folds, "compare": compare, "title": title}
     with ExitStack() as stack:
-        read = stack.enter_context(_table_reader(classifier))
+        read = stack.enter_context(_table_reader(classifier, (nodes, edges)))
         show(AnalysisProgress("reading the tables", "", 0.0, math.nan, time_limit))
         reading = read(nodes, edges, options)
         graph = reading.graph
         _check_labels(reading, classifier, str(source or "the table of nodes"))
         pairs = held_out_folds(graph, folds, classifier.random_state if isinstance(classifier.random_state, int) else 0)
         run = _describe(nodes, edges, reading, {**arguments, "time_limit": time_limit})
-        stop = _announced(stack.enter_context(first_interrupt()), say)
+        stop = stack.enter_context(first_interrupt(say))
         deadline = started + time_limit
         start_step = _steps(show, say, deadline, [reading.read_as, *(f"note: {note}" for note in reading.notes)])
 
@@ -337,11 +334,8 @@ def analyse(
 
 
 @contextmanager
-def _table_reader(classifier: NewtonNetClassifier) -> Iterator[Callable[..., Reading]]:
-    """The function that reads tables; out of core, one that keeps the edges in a folder that is removed at the end.
-
-    Out of core a classifier without a store keeps its features there, too.
-    """
+def _table_reader(classifier: NewtonNetClassifier, tables: Sequence[TableSource]) -> Iterator[Callable[..., Reading]]:
+    """The function that reads tables; out of core, edges are in a temporary folder, as are features without a store."""
     if classifier.regime != OUT_OF_CORE:
         yield read_tables
         return
@@ -349,17 +343,9 @@ def _table_reader(classifier: NewtonNetClassifier) -> Iterator[Callable[..., Rea
     disk = None if store is None else next(place for place in store.absolute().parents if place.exists())
     with tempfile.TemporaryDirectory(prefix="newtonnet-edges-", dir=disk) as name:
         classifier.set_params(store=store or Path(name) / "blocks")
-        yield partial(_read_on_disk, Path(name) / "adjacency", classifier.max_memory)
-
-
-def _read_on_disk(
-    folder: Path, max_memory: int | None, nodes: TableSource, edges: TableSource, *options: Any, **more: Any
-) -> Reading:
-    """Read tables with their edges kept in a folder."""
-    files = _file_of(nodes), _file_of(edges)
-    if files[0] is None or files[1] is None:
-        raise TypeError("the out-of-core regime reads tables from files; give paths of CSV or Parquet files")
-    return read_tables_on_disk(files[0], files[1], *options, folder=folder, max_memory=max_memory, **more)
+        if not all(map(_file_of, tables)):
+            raise TypeError("the out-of-core regime reads tables from files; give paths of CSV or Parquet files")
+        yield partial(read_tables_on_disk, folder=Path(name) / "adjacency", max_memory=classifier.max_memory)
 
 
 def _read_again(
@@ -376,10 +362,6 @@ def _read_again(
         encoding=run.encoding,
         class_names=run.class_names,
     )
-    if not run.encoding.columns and ids_checksum(reading.graph.node_names) != run.ids:
-        raise ValueError(
-            "this model was fitted without features and is tied to its nodes; it cannot predict for others"
-        )
     used = (run.columns.source, run.columns.target, run.columns.weight)
     unused = [name for name in column_names(edges, text_encoding=run.text_encoding) if name not in used]
     return reading.graph, [*reading.notes, *([f"unused columns of the edges: {listed(unused)}"] if unused else [])]
@@ -404,9 +386,12 @@ def _check_labels(reading: Reading, classifier: NewtonNetClassifier, nodes: str)
 
 
 def _check_tied(classifier: NewtonNetClassifier, graph: Graph, run: RunDescription) -> None:
-    """Refuse another graph than the model's own, or another order of its nodes, if it has weights for each node."""
+    """Refuse other nodes, or another order of them, if the model has no features or has weights for each node."""
+    same = ids_checksum(graph.node_names) == run.ids
+    if not run.encoding.columns and not same:
+        raise ValueError("this model was fitted without features and is tied to its nodes; it cannot predict on others")
     bound = {member.bound for member in classifier.ensemble_.members} - {None}
-    if bound and (ids_checksum(graph.node_names) != run.ids or bound != {graph.structure}):
+    if bound and not (same and bound == {graph.structure}):
         raise ValueError(
             f"this model is tied to its training graph, and {graph.name!r} is another one; fit with --transferable to "
             "predict on others"
@@ -418,8 +403,7 @@ def _describe(nodes: TableSource, edges: TableSource, reading: Reading, argument
     arguments["seed"] = arguments.pop("random_state")
     text = json.dumps(arguments, sort_keys=True, default=lambda one: one.item() if hasattr(one, "item") else str(one))
     return RunDescription(
-        nodes=_table_file(nodes),
-        edges=_table_file(edges),
+        tables={"nodes": _table_file(nodes), "edges": _table_file(edges)},
         columns=reading.columns,
         text_encoding=arguments["text_encoding"],
         encoding=reading.encoding,
@@ -447,29 +431,16 @@ def _steps(
 ) -> StartStep:
     """Announce steps; the opening lines are said once training has begun, so that an error before that stands alone."""
 
-    def start(step: str) -> Callable[[str, float, float], None]:
+    def start(step: str) -> ReportProgress:
         def report(activity: str, share: float, best: float) -> None:
-            while opening:
+            while activity and opening:
                 say(opening.pop(0))
             show(AnalysisProgress(step, activity, share, best, max(deadline - time.monotonic(), 0.0)))
 
-        show(AnalysisProgress(step, "", 0.0, math.nan, max(deadline - time.monotonic(), 0.0)))
+        report("", 0.0, math.nan)
         return report
 
     return start
-
-
-def _announced(asked: Callable[[], bool], say: Callable[[str], None]) -> Callable[[], bool]:
-    """The same answer; the first time it is True, a message says so."""
-    lines = ["stopping: finished steps are kept and written; press Ctrl-C again to stop at once"]
-
-    def stop() -> bool:
-        answer = asked()
-        while answer and lines:
-            say(lines.pop())
-        return answer
-
-    return stop
 
 
 def _score(
@@ -484,12 +455,12 @@ def _score(
     try:
         reached = score(metric, probabilities[scored], graph.labels[scored])
     except ValueError as reason:
-        return len(scored), None, f"No score on {plural(len(scored), 'labelled node')}: {reason}."
+        return len(scored), None, f"No score on {counted(len(scored), 'labelled node')}: {reason}."
     remark = ""
     if not len(new):
         remark = "the model was fitted on these nodes, so this does not measure its quality"
     elif seen.any():
-        remark = f"{plural(int(seen.sum()), 'node')} of the fit left out"
+        remark = f"{counted(int(seen.sum()), 'node')} of the fit left out"
     return len(scored), reached, remark
 
 
@@ -499,10 +470,7 @@ def _run_warnings(classifier: NewtonNetClassifier, *, stopped: bool) -> list[str
     if stopped:
         warnings.append("The run was stopped before its end; the results so far are shown.")
     elif not classifier.complete_:
-        warnings.append(
-            "The time limit was reached during tuning: the best model so far was kept, and more time may give a better "
-            "one."
-        )
+        warnings.append("The time limit was reached during tuning; with more time, the model may become better.")
     if any(member.bound is not None for member in classifier.ensemble_.members):
         warnings.append(
             "The model is tied to the training graph, since it has weights for every node. Fit with --transferable to "
@@ -547,11 +515,9 @@ def _scores(scores: ModelScores) -> dict[str, Any]:
 
 def _call(nodes: TableSource, edges: TableSource, label_column: str) -> str:
     """The call that repeats an analysis, with the names of the tables that are files."""
-    names = [
-        name if path is None else repr(str(path))
-        for name, path in zip(("nodes", "edges"), map(_file_of, (nodes, edges)), strict=True)
-    ]
-    return f"newtonnet.analyse({', '.join(names)}, label_column={label_column!r})"
+    named = {"nodes": _file_of(nodes), "edges": _file_of(edges)}
+    names = ", ".join(repr(str(path)) if path else name for name, path in named.items())
+    return f"newtonnet.analyse({names}, label_column={label_column!r})"
 
 
 def _file_of(table: TableSource | None) -> Path | None:

@@ -1,8 +1,6 @@
 """The command line: one module for each command, which parses, calls the library and prints."""
 
-from newtonnet.files import check_writable
-
-from . import datasets, demo, fit, predict, report, search, train
+from . import datasets, demo, fit, predict, report, search, train  # noqa: F401, importing a command registers it
 from .app import STOPPED, app, console, main, print_json, run
 from .options import Address, DataRoot, ExecutorName, Json, Place, Workers, memory, open_executor, seconds
 
@@ -15,19 +13,11 @@ __all__ = [
     "Place",
     "Workers",
     "app",
-    "check_writable",
     "console",
-    "datasets",
-    "demo",
-    "fit",
     "main",
     "memory",
     "open_executor",
-    "predict",
     "print_json",
-    "report",
     "run",
-    "search",
     "seconds",
-    "train",
 ]

@@ -4,11 +4,14 @@ import json
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 ORDER = ("fit", "predict", "demo", "datasets", "train", "search", "report")
 """Commands in the help, the most common first."""
@@ -40,9 +43,17 @@ console = Console(stderr=True, markup=False, highlight=False)
 """For progress and messages; standard output is for results."""
 
 
+def progress_bar() -> "Progress":
+    """A bar on standard error with a description and a note for each task; it disappears at the end."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}"), TimeRemainingColumn())
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
 def print_json(value: Mapping[str, Any] | Sequence[Any]) -> None:
-    """Print one JSON value on one line of standard output."""
-    print(json.dumps(value, allow_nan=False))
+    """Print one JSON value on one line of standard output, with null for NaN."""
+    print(json.dumps(json.loads(json.dumps(value), parse_constant=lambda _: None)))
 
 
 @app.callback(invoke_without_command=True)
@@ -77,13 +88,17 @@ def run(application: Callable[..., Any], arguments: Sequence[str] | None, *, nam
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning  # type: ignore[assignment]
-            outcome = application(args=arguments, prog_name=name, standalone_mode=False)
+            words = sys.argv[1:] if arguments is None else list(arguments)
+            outcome = application(args=words, obj=words, prog_name=name, standalone_mode=False)
         if outcome == STOPPED:
             print("newtonnet: stopped", file=sys.stderr)
         return outcome if isinstance(outcome, int) else 0
     except typer.TyperException as mistake:
-        option = getattr(mistake, "option_name", "")
-        return _fail(f"{option} is now {RENAMED[option]}" if option in RENAMED else mistake.format_message())
+        option, context = getattr(mistake, "option_name", ""), getattr(mistake, "ctx", None)
+        if option in RENAMED:
+            return _fail(f"{option} is now {RENAMED[option]}")
+        hint = "" if context is None else f"; see {context.command_path} --help"
+        return _fail(mistake.format_message().removesuffix(".").replace("Value error, ", "") + hint)
     except ValueError as mistake:
         return _fail(str(mistake))
     except OSError as mistake:

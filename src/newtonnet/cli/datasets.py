@@ -1,18 +1,17 @@
 """``newtonnet datasets``: which data sets are available, and what to know about a graph before training on it."""
 
-import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from newtonnet.files import write_whole
+from newtonnet.meaning import counted
 
 from .app import app, console, print_json
 from .options import DataRoot
@@ -118,13 +117,12 @@ def _list(summaries: "Sequence[DatasetSummary]") -> "Table":
 
 def _as_object(dataset: "Dataset", statistics: "Statistics") -> dict[str, Any]:
     entry, numbers = dataset.entry, asdict(statistics)
-    homophilies = _without_nan(numbers.pop("homophily"))
     return {
         "name": entry.name,
         "available": True,
-        **_without_nan(numbers),
-        "homophily": homophilies["edge"],
-        "homophilies": homophilies,
+        **numbers,
+        "homophily": numbers["homophily"]["edge"],
+        "homophilies": numbers["homophily"],
         "metric": entry.metric,
         "about": entry.about,
         "source": entry.source,
@@ -136,10 +134,6 @@ def _as_object(dataset: "Dataset", statistics: "Statistics") -> dict[str, Any]:
         "files": [asdict(file) for file in dataset.files],
         "fixed_splits": {"protocol": entry.fixed, "count": len(dataset.splits)} if dataset.splits else None,
     }
-
-
-def _without_nan(numbers: dict[str, Any]) -> dict[str, Any]:
-    return {key: None if isinstance(value, float) and value != value else value for key, value in numbers.items()}
 
 
 def _print_sheet(dataset: "Dataset", s: "Statistics") -> None:
@@ -156,12 +150,13 @@ def _print_sheet(dataset: "Dataset", s: "Statistics") -> None:
 
 def _print_rows(title: str, rows: Sequence[tuple[str, str]]) -> None:
     """Print a heading and labelled values, long ones indented over several lines."""
-    width, indent = get_terminal_size().columns, max(len(label) for label, _ in rows) + 2
-    print(f"\n{title}")
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 2), pad_edge=False)
+    grid.add_column(no_wrap=True)
     for label, value in rows:
-        lines = [part for line in value.split("\n") for part in textwrap.wrap(line, max(width - indent, 20))]
-        for number, line in enumerate(lines):
-            print(f"{'' if number else label:<{indent}}{line}")
+        grid.add_row(label, value)
+    Console(markup=False, emoji=False, highlight=False).print(f"\n{title}", grid, sep="\n")
 
 
 def _bars(rows: Sequence[tuple[str, int]]) -> list[tuple[str, str]]:
@@ -173,8 +168,8 @@ def _bars(rows: Sequence[tuple[str, int]]) -> list[tuple[str, str]]:
 
 def _counts(dataset: "Dataset", s: "Statistics") -> list[tuple[str, str]]:
     labelled = "" if s.labelled == s.nodes else f", {s.labelled:,} of them labelled"
-    without = f"; {_plural(s.featureless, 'node')} without any" if s.featureless else ""
-    isolated = f"; {_plural(s.isolated, 'isolated node')}" if s.isolated else ""
+    without = f"; {counted(s.featureless, 'node')} without any" if s.featureless else ""
+    isolated = f"; {counted(s.isolated, 'isolated node')}" if s.isolated else ""
     return [
         ("nodes", f"{s.nodes:,}{labelled}"),
         ("edges", f"{s.edges:,}, mean degree {s.mean_degree:.1f}, largest {s.largest_degree:,}"),
@@ -183,10 +178,6 @@ def _counts(dataset: "Dataset", s: "Statistics") -> list[tuple[str, str]]:
         ("components", f"{s.components:,}, the largest has {s.largest:,} nodes{isolated}"),
         ("metric", dataset.entry.metric),
     ]
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _homophilies(s: "Statistics") -> list[tuple[str, str]]:
@@ -214,7 +205,7 @@ def _origin(dataset: "Dataset") -> list[tuple[str, str]]:
         for file in files if status != "original" else ():
             first = "" if file.first_sha256 is None else f", at first {file.first_sha256}"
             lines.append(f"{Path(file.path).name} sha256 {file.sha256}{first}")
-        rows.append((_plural(len(files), "file"), "\n".join(lines)))
+        rows.append((counted(len(files), "file"), "\n".join(lines)))
     if dataset.files and dataset.root is None:
         rows.append(("from the cache", "the files are not here; the graph was parsed from them earlier"))
     if dataset.splits:

@@ -68,10 +68,9 @@ def _print(groups: "list[RecordGroup]") -> None:
     panels = []
     for group in groups:
         summary = summarise(group.records)
-        learned = "none" if summary.homophily is None else f"{summary.homophily:.3f}"
         name = group.title.split(":")[0]
-        known = (decimal(group.homophily.measured), decimal(group.homophily.chance, 2))
-        table.add_row(name, summary.score(digits=1), learned, *known)
+        numbers = (summary.homophily, group.homophily.measured, group.homophily.chance)
+        table.add_row(name, summary.score(digits=1), *map(decimal, numbers))
         panels.append(Panel(draw_response(summary.response), title=f"learned filter: {name}", expand=False))
     output.print(table)
     output.print(Columns(panels))

@@ -1,11 +1,11 @@
 """``newtonnet fit``: a graph in two tables to a model, predictions for every node, and a page."""
 
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -23,9 +23,7 @@ def fit(
     edges: Annotated[Path, options.table(help="Table of edges: CSV or Parquet.")],
     label_column: Annotated[str, options.table(help="Column with the class of each node; blank if unknown.")],
     out: Annotated[Path, typer.Option(help="Folder for the model, predictions.csv and report.html.")],
-    id_column: Annotated[
-        str | None, options.table(help="Column with the id of each node. Default: id, or the first.")
-    ] = None,
+    id_column: Annotated[str | None, options.table(help="Column of node ids. Default: id, or the first.")] = None,
     source_column: Annotated[
         str | None, options.table(help="Column with one end of each edge. Default: source, or the first.")
     ] = None,
@@ -50,26 +48,26 @@ def fit(
         bool, options.model("--transferable", help="Use only models that can predict on other graphs.")
     ] = False,
     regime: Annotated[
-        str,
+        options.Regime,
         options.model(
-            help="memory; or out-of-core, for graphs that do not fit in memory: one setting, edges and propagated "
+            help="out-of-core is for graphs that do not fit in memory: one setting, edges and propagated "
             "features on disk."
         ),
     ] = options.MEMORY,
-    store: Annotated[
-        Path | None, options.model(help="Folder for the propagated features. Default: a temporary one.")
-    ] = None,
+    store: Annotated[Path | None, options.model(help="Folder for propagated features. Default: temporary.")] = None,
     folds: Annotated[
         int | None, options.evaluation(show_default="5", help="Number of folds for cross-validation; 0: none.")
     ] = None,
     compare: Annotated[bool, options.evaluation(help="Compare with an MLP and a GCN on the same folds.")] = True,
-    metric: Annotated[str, options.evaluation(help="accuracy, or roc_auc for two classes.")] = "accuracy",
+    metric: Annotated[
+        Literal["accuracy", "roc_auc"], options.evaluation(help="Metric of all scores; roc_auc needs two classes.")
+    ] = "accuracy",
     time_limit: Annotated[str, options.run(metavar="TIME", help="Time for everything, such as 90s or 30m.")] = "4m",
     max_epochs: options.MaxEpochs = 1000,
     patience: options.Patience = 100,
     threads: options.Threads = None,
     max_memory: options.MaxMemory = None,
-    seed: Annotated[int, options.run(help="Random seed of folds, initial weights and dropout.")] = 0,
+    seed: Annotated[int, options.run(min=0, help="Random seed of folds, initial weights and dropout.")] = 0,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Write into a folder that holds other files, or the run of other tables.")
@@ -85,14 +83,16 @@ def fit(
     Example: newtonnet fit --nodes nodes.csv --edges edges.csv --label-column label --out run
     """
     limit, room = options.seconds(time_limit), options.memory(max_memory)
-    options.at_least("--seed", seed, 0)
-    options.at_least("--patience", patience, 0)
-    options.at_least("--max-epochs", max_epochs, 1)
-    options.at_least("--threads", threads, 1)
+
     if room is not None and room < 10**6:
         raise ValueError(f"--max-memory must be 1MB or more, got {max_memory!r}")
     options.check_regime(regime, model, store=store)
     settings = options.assignments(assign)
+    said: list[str] = []
+
+    def say(line: str) -> None:
+        said.append(line)
+        console.print(line, style="dim", soft_wrap=True)
 
     from newtonnet.analysis import analyse
     from newtonnet.estimator import NewtonNetClassifier
@@ -135,12 +135,12 @@ def fit(
             force=force,
             command=options.command_line(context),
             progress=show,
-            message=lambda line: console.print(line, style="dim", soft_wrap=True),
+            message=say,
         )
     if json:
         print_json(analysis.summary)
     else:
-        _print_summary(analysis)
+        _print_summary(analysis, said)
     return STOPPED if analysis.summary["stopped"] else 0
 
 
@@ -164,17 +164,17 @@ def _progress() -> Iterator[Callable[["AnalysisProgress"], None]]:
         yield show
 
 
-def _print_summary(analysis: "Analysis") -> None:
-    """Print the scores, what the filter does, warnings and the files."""
-    from newtonnet.analysis import MODEL as MODEL_FILE
-    from newtonnet.analysis import PAGE, PREDICTIONS
-    from newtonnet.report import draw_response, duration, plural
+def _print_summary(analysis: "Analysis", said: Container[str]) -> None:
+    """Print the scores, what the filter does, warnings that were not said before, and the files."""
+    from newtonnet.analysis import MODEL, PAGE, PREDICTIONS
+    from newtonnet.meaning import counted
+    from newtonnet.report import draw_response, duration
 
     findings, summary, learned = analysis.findings, analysis.summary, analysis.model.filter_
     assert findings is not None
     data = findings.data
-    counts = (plural(data.nodes, "node"), plural(data.edges, "edge"), plural(data.features, "feature"))
-    classes = plural(len(data.class_names), "class", "classes")
+    counts = (counted(data.nodes, "node"), counted(data.edges, "edge"), counted(data.features, "feature"))
+    classes = counted(len(data.class_names), "class")
     print(f"{findings.model} on {', '.join(counts)}, {classes}, {data.labelled:,} labelled")
     _print_scores(analysis)
     print()
@@ -182,14 +182,16 @@ def _print_summary(analysis: "Analysis") -> None:
     if learned is not None and data.edges and findings.cut_at is None:
         print(draw_response(learned.scaled.mean(axis=0).tolist()))
     for remark in summary["remarks"]:
-        _print_wrapped(f"note: {remark}")
+        if f"note: {remark}" not in said:
+            _print_wrapped(f"note: {remark}")
     ended = "stopped after" if summary["stopped"] else "done in"
-    print(f"\n{ended} {duration(summary['seconds'])}; in {analysis.folder}: {MODEL_FILE}, {PREDICTIONS}, {PAGE}")
+    print(f"\n{ended} {duration(summary['seconds'])}; in {analysis.folder}: {MODEL}, {PREDICTIONS}, {PAGE}")
 
 
 def _print_scores(analysis: "Analysis") -> None:
     """Print the held-out score beside those of the other models."""
-    from newtonnet.report import comparisons, metric_name, percent, percent_range, plural
+    from newtonnet.meaning import counted
+    from newtonnet.report import comparisons, metric_name, percent, percent_range
 
     findings, summary = analysis.findings, analysis.summary
     assert findings is not None
@@ -198,7 +200,7 @@ def _print_scores(analysis: "Analysis") -> None:
         reached = percent(summary["validation"])
         print(f"\n{name} {reached} on the labels held out for tuning: too optimistic, the model was chosen by them")
         return
-    print(f"\n{name} on held-out nodes, {plural(len(ours['splits']), 'fold')}")
+    print(f"\n{name} on held-out nodes, {counted(len(ours['splits']), 'fold')}")
     for model, scores in {findings.model: ours, **summary["others"]}.items():
         interval = f"   95% interval {percent_range(scores['interval'])}" if scores["interval"] else ""
         print(f"  {model:<14}{percent(scores['mean']):>6}{interval}")

@@ -5,11 +5,11 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -37,16 +37,16 @@ DataRoot = Annotated[
     Path | None, typer.Option(help="Folder with raw data sets; it is only read. Default: $NEWTONNET_DATA.")
 ]
 Protocol = Annotated[str, evaluation(help=f"How to split the nodes: {PROTOCOLS}, or fixed.")]
-MaxEpochs = Annotated[int, run(help="Maximum number of epochs.")]
-Patience = Annotated[int, run(help="Stop after this many epochs without a better validation score; 0: never.")]
-Threads = Annotated[int | None, run(help="Number of threads. Default: torch's choice.")]
+MaxEpochs = Annotated[int, run(min=1, help="Maximum number of epochs.")]
+Patience = Annotated[int, run(min=0, help="Stop after this many epochs without a better validation score; 0: never.")]
+Threads = Annotated[int | None, run(min=1, help="Number of threads. Default: torch's choice.")]
 MaxMemory = Annotated[str | None, run(help="Memory for training, besides the graph, such as 500MB or 2GB.")]
 Assign = Annotated[
     list[str] | None,
     model("--set", metavar="NAME=VALUE", help="Any option of the model or its training; repeatable."),
 ]
 ExecutorName = Annotated[
-    str,
+    Literal["local", "ray"],
     run(
         "--executor",
         help="Where to train: local, in processes on this machine; or ray, on a cluster (pip install 'ray\\[train]').",
@@ -56,7 +56,9 @@ Address = Annotated[
     str | None,
     run(help="With --executor ray: auto, or HOST:PORT of the cluster's head node. Default: start Ray on this machine."),
 ]
-Workers = Annotated[int | None, run(help="Tasks that train at the same time, one thread each. Default: all cores.")]
+Workers = Annotated[
+    int | None, run(min=1, help="Tasks that train at the same time, one thread each. Default: all cores.")
+]
 
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0}
 _BYTES = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -91,61 +93,37 @@ def memory(text: str | None) -> int | None:
     return int(float(match[1]) * _BYTES[match[2]])
 
 
-def at_least(option: str, value: int | None, least: int) -> None:
-    """Refuse a number below the smallest that an option takes; None is allowed.
-
-    >>> at_least("--seed", 0, 0)
-    """
-    if value is not None and value < least:
-        raise ValueError(f"{option} must be {least} or more, got {value}")
-
-
 def assignments(texts: Iterable[str] | None) -> dict[str, Any]:
     """Values of ``--set NAME=VALUE`` by name; numbers, true, false and null are read as such.
 
     >>> assignments(["degree=8", "points=chebyshev", "nonnegative=false"])
     {'degree': 8, 'points': 'chebyshev', 'nonnegative': False}
     """
-    return dict(_assignment(text) for text in texts or ())
-
-
-def _assignment(text: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise ValueError(f"--set takes NAME=VALUE, got {text!r}")
-    if name in _OWN_OPTION:
-        raise ValueError(f"{name} has an option of its own; use --{name.replace('_', '-')}")
-    try:
-        return name, json.loads(value)
-    except json.JSONDecodeError:
-        return name, value
+    found: dict[str, Any] = {}
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise ValueError(f"--set takes NAME=VALUE, got {text!r}")
+        if name in _OWN_OPTION:
+            raise ValueError(f"{name} has an option of its own; use --{name.replace('_', '-')}")
+        found[name] = value
+        with suppress(json.JSONDecodeError):
+            found[name] = json.loads(value)
+    return found
 
 
 def command_line(context: typer.Context) -> str:
-    """The command line that repeats this invocation, with the options that were given."""
-    words = ["newtonnet", str(context.info_name)]
-    for parameter in context.command.params:
-        source = context.get_parameter_source(str(parameter.name))
-        value = context.params[str(parameter.name)]
-        if source is None or source.name != "COMMANDLINE":
-            continue
-        values = [str(one) for one in (value if isinstance(value, list | tuple) else [value])]
-        if parameter.param_type_name == "argument":
-            words += values
-        elif isinstance(value, bool):
-            words.append((parameter.opts if value else parameter.secondary_opts or parameter.opts)[0])
-        else:
-            words += [word for one in values for word in (parameter.opts[0], one)]
-    return shlex.join(words)
+    """The command line of this invocation, as it was given."""
+    return shlex.join(["newtonnet", *context.obj])
 
 
-MEMORY, OUT_OF_CORE = "memory", "out-of-core"
+Regime = Literal["memory", "out-of-core"]
+MEMORY: Regime = "memory"
+OUT_OF_CORE: Regime = "out-of-core"
 
 
-def check_regime(regime: str, model: str, *, store: Path | None) -> None:
+def check_regime(regime: Regime, model: str, *, store: Path | None) -> None:
     """Refuse options of the out-of-core regime that do not go together, before any work is done."""
-    if regime not in (MEMORY, OUT_OF_CORE):
-        raise ValueError(f"--regime must be {MEMORY} or {OUT_OF_CORE}, got {regime!r}")
     if regime == MEMORY and store is not None:
         raise ValueError(f"--store belongs to --regime {OUT_OF_CORE}")
     if regime == OUT_OF_CORE and model != "newtonnet":
@@ -161,12 +139,8 @@ class Place:
     workers: int | None = None
 
     def __post_init__(self) -> None:
-        if self.executor not in ("local", "ray"):
-            raise ValueError(f"unknown executor {self.executor!r}; available: local, ray")
         if self.address is not None and self.executor != "ray":
             raise ValueError("--address belongs to a Ray cluster; add --executor ray")
-        if self.workers is not None and self.workers < 1:
-            raise ValueError(f"at least 1 worker is needed, got {self.workers}")
 
     @property
     def count(self) -> int:
@@ -179,12 +153,10 @@ def open_executor(place: Place, *, data_root: Path | None = None) -> Iterator["E
     """The executor of a place; it disconnects from a cluster at the end."""
     from newtonnet.search import in_process, on_ray, processes
 
+    if place.executor == "local":
+        yield in_process(data_root=data_root) if place.count == 1 else processes(place.count, data_root=data_root)
+        return
     with ExitStack() as stack:
-        if place.executor == "ray":
-            with console.status("connecting to Ray"):
-                executor = stack.enter_context(on_ray(place.address, workers=place.workers, data_root=data_root))
-        elif place.count == 1:
-            executor = in_process(data_root=data_root)
-        else:
-            executor = processes(place.count, data_root=data_root)
+        with console.status("connecting to Ray"):
+            executor = stack.enter_context(on_ray(place.address, workers=place.workers, data_root=data_root))
         yield executor

@@ -33,7 +33,8 @@ def predict(
     if (nodes is None) != (edges is None):
         raise ValueError("--nodes and --edges belong together; give both, or neither for the tables of the fit")
     from newtonnet.analysis import PREDICTIONS, Analysis
-    from newtonnet.report import metric_name, percent, plural
+    from newtonnet.meaning import counted
+    from newtonnet.report import metric_name, percent
 
     if nodes is not None and out is None:
         raise ValueError(f"name the file for predictions on other tables with --out; {PREDICTIONS} belongs to the fit")
@@ -54,11 +55,11 @@ def predict(
         print_json({"out": str(place), **summary})
         return
     counts = ", ".join(f"{name} {count:,}" for name, count in summary["predicted"].items())
-    print(f"{plural(summary['nodes'], 'node')}: {counts}")
+    print(f"{counted(summary['nodes'], 'node')}: {counts}")
     remark = summary["remark"]
     if summary["score"] is not None:
         reached = f"{metric_name(summary['metric'])} {percent(summary['score'])}"
-        reached += f" on {plural(summary['judged'], 'labelled node')}"
+        reached += f" on {counted(summary['judged'], 'labelled node')}"
         print(f"{reached}; {remark}" if remark else reached)
     elif remark:
         print(remark)

@@ -82,6 +82,8 @@ def _read(path: Path) -> "list[Record]":
     """The records of a file; a line that is not a record is refused."""
     from newtonnet.training import Record
 
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; give files of records; the page of a fit is report.html in its folder")
     if not path.is_file():
         raise ValueError(f"there is no file {path}; give files of records, which newtonnet train writes")
     try:

@@ -4,12 +4,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from . import options
-from .app import app, console, print_json
+from .app import app, console, print_json, progress_bar
 
 if TYPE_CHECKING:
     from newtonnet.search import Study, Trial
@@ -22,7 +22,7 @@ def search(
         list[str] | None,
         typer.Option(help="Name of a model; repeatable. all: every model; paper: the eleven of the paper's Table 1."),
     ] = None,
-    trials: Annotated[int, typer.Option(help="Number of settings to try, including stored ones.")] = 40,
+    trials: Annotated[int, typer.Option(min=1, help="Number of settings to try, including stored ones.")] = 40,
     time_limit: Annotated[
         str | None, options.run(metavar="TIME", help="Stop after 90s, 100m or 2h; run again to continue.")
     ] = None,
@@ -36,7 +36,8 @@ def search(
     executor: options.ExecutorName = "local",
     address: options.Address = None,
     selection: Annotated[
-        str, typer.Option(help="Selection to print: paper (one setting for all splits), nested (one for each) or both.")
+        Literal["paper", "nested", "both"],
+        typer.Option(help="Selection to print: paper (one setting for all splits), nested (one for each) or both."),
     ] = "both",
     results: Annotated[Path, typer.Option(help="Folder for the trials and the best settings.")] = Path("results"),
     data_root: options.DataRoot = None,
@@ -49,16 +50,12 @@ def search(
 
     Example: newtonnet search cora chameleon --model bernnet --model gcn --trials 40 --time-limit 100m
     """
-    from newtonnet.search import SELECTIONS, open_store, sweep_all, write_best
+    from newtonnet.search import open_store, sweep_all, write_best
 
     deadline = None if time_limit is None else time.monotonic() + options.seconds(time_limit)
     place = options.Place(executor, address, workers)
     if plan and executor == "ray" and workers is None:
         raise ValueError("--plan with --executor ray needs --workers, the number of cores of the cluster")
-    if selection not in (*SELECTIONS, "both"):
-        raise ValueError(f"unknown selection {selection!r}; available: paper, nested, both")
-    if trials < 1:
-        raise ValueError(f"at least 1 trial is needed, got {trials}")
     limits = {"splits": splits, "max_epochs": max_epochs, "patience": patience or None}
     studies = _studies(datasets, model, protocol=protocol, data_root=data_root, **limits)
     if plan:
@@ -68,13 +65,10 @@ def search(
         pool = stack.enter_context(options.open_executor(place, data_root=data_root))
         cells = [(study, stack.enter_context(open_store(results, study)), trials) for study in studies]
         found = {study.key: store.trials() for study, store, _ in cells}
+        late = None if deadline is None else lambda expected: time.monotonic() + expected > deadline
         try:
             with _watch(studies, found, trials) as show:
-                for study, trial in sweep_all(
-                    cells,
-                    executor=pool,
-                    stop=None if deadline is None else lambda expected: time.monotonic() + expected > deadline,
-                ):
+                for study, trial in sweep_all(cells, executor=pool, stop=late):
                     found[study.key].append(trial)
                     write_best(results, study, found[study.key])
                     show(study, trial)
@@ -113,19 +107,11 @@ def _watch(
     studies: "Sequence[Study]", found: "Mapping[str, Sequence[Trial]]", wanted: int
 ) -> "Iterator[Callable[[Study, Trial], None]]":
     """Bars for the whole search and for every study that has begun; yields what to call with a new trial."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed:.0f}/{task.total:.0f} trials{task.fields[note]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
     best = {study.key: max((trial.objective for trial in found[study.key]), default=0.0) for study in studies}
     done = {study.key: min(len(found[study.key]), wanted) for study in studies}
-    with Progress(*columns, console=console, transient=True) as bar:
-        everything = bar.add_task("search", total=wanted * len(studies), completed=sum(done.values()), note="")
+    total = wanted * len(studies)
+    with progress_bar() as bar:
+        everything = bar.add_task("search", total=total, completed=sum(done.values()), note=f"{total} trials")
         bars: dict[str, Any] = {}
 
         def show(study: "Study", trial: "Trial") -> None:
@@ -134,8 +120,9 @@ def _watch(
             done[key] += 1
             if key not in bars:
                 bars[key] = bar.add_task(title, total=wanted, note="")
-            bar.update(bars[key], completed=done[key], note=f", best validation {best[key]:.4f}")
-            bar.advance(everything)
+            note = f"{done[key]}/{wanted} trials, best validation {best[key]:.4f}"
+            bar.update(bars[key], completed=done[key], note=note)
+            bar.update(everything, advance=1, note=f"{sum(done.values())}/{total} trials")
             if done[key] >= wanted:
                 bar.update(bars[key], visible=False)
                 console.print(f"{title}: {done[key]} trials, best validation {best[key]:.4f}", style="dim")
@@ -189,9 +176,8 @@ def _print_results(
     if json:
         table: dict[str, dict[str, Any]] = {}
         for study in studies:
-            if found[study.key]:
-                paper = _published(study)
-                row = {**summarise_study(study, found[study.key]), "paper": None if paper is None else paper[0]}
+            if have := found[study.key]:
+                row = {**summarise_study(study, have), "paper": (_published(study) or (None,))[0]}
                 table.setdefault(study.dataset, {})[study.name] = row
         print_json(table)
         return
@@ -213,6 +199,5 @@ def _print_results(
 def _published(study: "Study") -> tuple[float, float] | None:
     from newtonnet.search import published
 
-    return (
-        published.SCORES.get((study.dataset, study.model)) if study.protocol == "random" and not study.label else None
-    )
+    comparable = study.protocol == "random" and not study.label
+    return published.SCORES.get((study.dataset, study.model)) if comparable else None

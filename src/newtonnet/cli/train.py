@@ -5,18 +5,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from newtonnet.files import check_writable, write_whole
 
 from . import options
-from .app import app, console, print_json
+from .app import app, console, print_json, progress_bar
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from newtonnet.datasets import Split
     from newtonnet.graphs import Graph
     from newtonnet.out_of_core import PropagationProgress
@@ -28,13 +26,9 @@ if TYPE_CHECKING:
 def train(
     dataset: Annotated[str, typer.Argument(help="Name of a data set, such as cora or csbm-heterophilous.")],
     model: Annotated[str, typer.Option(help=f"One of: {options.MODELS}.")] = "newtonnet",
-    splits: Annotated[
-        int | None, options.evaluation(help="Number of splits. Default: 10, or all published ones.")
-    ] = None,
+    splits: Annotated[int | None, options.evaluation(help="Number of splits. Default: 10, or all published.")] = None,
     protocol: options.Protocol = "random",
-    split_seed: Annotated[
-        int | None, options.evaluation(help="Random seed of the splits. Default: the paper's.")
-    ] = None,
+    split_seed: Annotated[int | None, options.evaluation(help="Seed of the splits. Default: the paper's.")] = None,
     seed: Annotated[int, options.run(help="Random seed of initial weights and dropout; split i uses seed + i.")] = 0,
     max_epochs: options.MaxEpochs = 2000,
     patience: options.Patience = 200,
@@ -46,9 +40,7 @@ def train(
     ] = None,
     gamma: Annotated[
         tuple[float, float, float] | None,
-        options.training(
-            metavar="G1 G2 G3", help="Weights of the shape-aware penalty on low, middle and high frequencies."
-        ),
+        options.training(metavar="G1 G2 G3", help="Weights of the shape penalty on low, middle and high frequencies."),
     ] = None,
     variant: Annotated[
         str | None, options.training(help="Form of the penalty: paper, or code as released by the authors.")
@@ -65,9 +57,7 @@ def train(
     dropout: Annotated[float | None, options.model(help="Dropout of features and hidden layer.")] = None,
     propagation_dropout: Annotated[float | None, options.model(help="Dropout between encoder and filter.")] = None,
     learning_rate: Annotated[float | None, options.training(help="Learning rate of the encoder.")] = None,
-    filter_learning_rate: Annotated[
-        float | None, options.training(help="Learning rate of the filter's values.")
-    ] = None,
+    filter_learning_rate: Annotated[float | None, options.training(help="Learning rate of the filter.")] = None,
     weight_decay: Annotated[float | None, options.training(help="Weight decay of all parameters.")] = None,
     metric: Annotated[str | None, options.evaluation(help="accuracy or roc_auc. Default: the data set's own.")] = None,
     assign: options.Assign = None,
@@ -83,19 +73,17 @@ def train(
         Path | None, options.run(help="File that saves the run on Ctrl-C; the same command resumes from it.")
     ] = None,
     regime: Annotated[
-        str,
-        options.run(help="memory; or out-of-core, for graphs that do not fit in memory: propagated features on disk."),
+        options.Regime,
+        options.run(help="out-of-core is for graphs that do not fit in memory: propagated features on disk."),
     ] = options.MEMORY,
     store: Annotated[Path | None, options.run(help="Folder for the propagated features. Default: out/blocks/…")] = None,
-    batch: Annotated[
-        int | None, options.run(help="Nodes in a batch of the out-of-core regime. Default: 65536.")
-    ] = None,
+    batch: Annotated[int | None, options.run(help="Out-of-core: nodes in a batch. Default: 65536.")] = None,
     executor: Annotated[
-        str, options.run(help="With --regime out-of-core: local; or ray, which divides every batch.")
+        Literal["local", "ray"], options.run(help="With --regime out-of-core: ray divides every batch.")
     ] = "local",
     address: options.Address = None,
     workers: Annotated[
-        int | None, options.run(help="With --executor ray: number of workers. Default: all cores.")
+        int | None, options.run(min=1, help="With --executor ray: number of workers. Default: all cores.")
     ] = None,
     json: options.Json = False,
 ) -> None:
@@ -207,7 +195,7 @@ def run_splits(
     run_seed = setting.config.run_seed + seed
     configs = [replace(setting.config, seed=seed + split.index, run_seed=run_seed) for split in splits]
     population = build(model, graph, setting.options, seeds=[config.seed for config in configs])
-    with _bar() as bar:
+    with progress_bar() as bar:
         task = bar.add_task(f"{model} on {graph.name}", total=setting.config.max_epochs, note="")
 
         def show(state: "TrainingProgress") -> None:
@@ -235,7 +223,7 @@ def _run_out_of_core(
     folder = store or Path("out") / "blocks" / f"{graph.name}-{graph.checksum}-{setting.options.degree}"
     seeded = replace(setting, config=replace(setting.config, seed=seed))
     shared = {"store": folder, "batching": batching, **resources}
-    with _bar() as bar:
+    with progress_bar() as bar:
         features = bar.add_task("propagated features", note="")
         epochs = bar.add_task(f"newtonnet on {graph.name}", total=len(splits) * setting.config.max_epochs, note="")
         begun = 0
@@ -261,13 +249,6 @@ def _run_out_of_core(
             )
     console.print(f"propagated features: {folder}", style="dim", soft_wrap=True)
     return records
-
-
-def _bar() -> "Progress":
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}"), TimeRemainingColumn())
-    return Progress(*columns, console=console, transient=True)
 
 
 @contextmanager
@@ -327,7 +308,7 @@ def _as_json(
         "std": summary.std,
         "splits": list(summary.splits),
         "failed": summary.failed,
-        "homophily": {"learned": summary.homophily, "true": true if true == true else None},
+        "homophily": {"learned": summary.homophily, "true": true},
         "points": list(summary.points),
         "values": list(summary.values),
         "epochs": [record.outcome.epochs for record in records],

@@ -4,45 +4,16 @@ The text at the top of the page is written by :func:`headline`.
 """
 
 from .figures import draw_response
-from .findings import (
-    Data,
-    EnsembleMember,
-    Findings,
-    GraphHomophily,
-    HeldOutResults,
-    History,
-    ModelScores,
-    Response,
-    Spectrum,
-)
+from .findings import Findings, ModelScores
 from .fit_page import render_findings
 from .gathering import gather, graph_homophily
 from .records_page import RecordGroup, render_records
-from .words import (
-    comparisons,
-    decimal,
-    duration,
-    guess,
-    headline,
-    is_known,
-    metric_name,
-    percent,
-    percent_range,
-    plain,
-    plural,
-)
+from .words import comparisons, decimal, duration, guess, headline, is_known, metric_name, percent, percent_range, plain
 
 __all__ = [
-    "Data",
-    "EnsembleMember",
     "Findings",
-    "GraphHomophily",
-    "HeldOutResults",
-    "History",
     "ModelScores",
     "RecordGroup",
-    "Response",
-    "Spectrum",
     "comparisons",
     "decimal",
     "draw_response",
@@ -56,7 +27,6 @@ __all__ = [
     "percent",
     "percent_range",
     "plain",
-    "plural",
     "render_findings",
     "render_records",
 ]

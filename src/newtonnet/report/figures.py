@@ -3,6 +3,7 @@
 A figure is plain data, ``{"data": [traces], "layout": {...}}``; the page's script draws it with plotly.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
@@ -11,6 +12,7 @@ from newtonnet.graphs import BANDS
 
 from .filter_shape import FilterShape
 from .findings import GraphHomophily, HeldOutResults, History, Spectrum
+from .markup import asset
 from .words import guess, is_known, metric_name
 
 Figure = dict[str, Any]
@@ -18,8 +20,7 @@ Trace = dict[str, Any]
 
 BLUE, ORANGE, GREEN, GREY = "#2f6fe4", "#dd6b20", "#0f9d7a", "#7a8699"
 """Readable on white and on the dark page."""
-BAND_NAMES = ("low", "middle", "high")
-BAND_FILLS = ("rgba(47,111,228,0.09)", "rgba(122,134,153,0.09)", "rgba(221,107,32,0.09)")
+BANDS_DRAWN = {"low": "rgba(47,111,228,0.09)", "middle": "rgba(122,134,153,0.09)", "high": "rgba(221,107,32,0.09)"}
 MANY_CLASSES = 15
 """With more classes than this, the confusion matrix is drawn without counts and column names."""
 BLOCKS = " ▁▂▃▄▅▆▇█"
@@ -33,25 +34,22 @@ def spectral_figure(shape: FilterShape | None, spectrum: Spectrum | None) -> Fig
         bottom = min([0.0, *shape.lowest, *shape.values])
         axes["yaxis"] = _axis("amplitude", range=[bottom - 0.05, 1.18])
     if spectrum is not None:
-        name = "yaxis" if shape is None else "yaxis2"
-        traces += [{**trace, "yaxis": name.replace("axis", "")} for trace in _spectrum_traces(spectrum)]
+        second = "" if shape is None else "2"
+        traces += [{**trace, "yaxis": f"y{second}"} for trace in _spectrum_traces(spectrum)]
         highest = max(filter(is_known, (*spectrum.density, *spectrum.label_energy)), default=1.0)
-        axes[name] = _axis("density", range=[0, 1.15 * highest or 1])
+        axes[f"yaxis{second}"] = _axis("density", range=[0, 1.15 * highest or 1])
         top = top if shape is not None else 1.08 * highest
     if len(axes) == 2:
         axes["yaxis"]["domain"], axes["yaxis2"]["domain"] = [0.436, 1], [0, 0.376]
     axes["xaxis"] = _axis("frequency λ", range=[-0.03, 2.03], zeroline=False, anchor="y2" if "yaxis2" in axes else "y")
     figure = _figure(traces, axes, height=520 if "yaxis2" in axes else 380)
-    edges = (0.0, *BANDS, 2.0)
+    bands = list(zip(BANDS_DRAWN.items(), (0.0, *BANDS), (*BANDS, 2.0), strict=True))
     box = {"type": "rect", "xref": "x", "yref": "paper", "y0": 0, "y1": 1, "line": {"width": 0}, "layer": "below"}
-    figure["layout"]["shapes"] = [
-        {**box, "x0": left, "x1": right, "fillcolor": fill}
-        for fill, left, right in zip(BAND_FILLS, edges, edges[1:], strict=False)
-    ]
-    figure["layout"]["annotations"] = [
-        {"x": (left + right) / 2, "y": top, "text": name, "showarrow": False, "font": {"size": 12}}
-        for name, left, right in zip(BAND_NAMES, edges, edges[1:], strict=False)
-    ]
+    name = {"y": top, "showarrow": False, "font": {"size": 12}}
+    figure["layout"] |= {
+        "shapes": [{**box, "x0": left, "x1": right, "fillcolor": fill} for (_, fill), left, right in bands],
+        "annotations": [{**name, "x": (left + right) / 2, "text": text} for (text, _), left, right in bands],
+    }
     return figure
 
 
@@ -98,11 +96,10 @@ def training_figure(history: Sequence[History], metric: str) -> Figure:
     for i, one in enumerate(history):
         traces.append(_curve(i, one, one.train, GREY, "training"))
         traces.append(_curve(i, one, one.validation, BLUE, "validation"))
-    best = [(one.best_epoch, score) for one in history if is_known(score := _validation_at(one, one.best_epoch))]
+    best = [(one.best_epoch, score) for one in history if is_known(score := _best_score(one))]
     ring = {"color": ORANGE, "size": 9, "symbol": "circle-open", "line": {"width": 2}}
     hover = "best epoch %{x}<br>%{y:.1%}<extra></extra>"
-    epochs, scores = [epoch for epoch, _ in best], [score for _, score in best]
-    traces.append(_dots(epochs, scores, "best epoch", ring) | {"hovertemplate": hover})
+    traces.append(_dots([x for x, _ in best], [y for _, y in best], "best epoch", ring) | {"hovertemplate": hover})
     x, y = _axis("epoch", rangemode="tozero"), _axis(metric_name(metric), tickformat=".0%")
     return _figure(traces, {"xaxis": x, "yaxis": y})
 
@@ -114,54 +111,45 @@ def _curve(order: int, one: History, heights: Sequence[float | None], colour: st
     return _line(one.epochs, heights, name, colour, width=1.5) | shared
 
 
-def _validation_at(one: History, epoch: int) -> float | None:
-    """The validation score at an epoch, or at the nearest epoch recorded."""
-    known = [(abs(e - epoch), v) for e, v in zip(one.epochs, one.validation, strict=True) if is_known(v)]
+def _best_score(one: History) -> float | None:
+    """The validation score at the best epoch, or at the nearest epoch recorded."""
+    known = [(abs(e - one.best_epoch), v) for e, v in zip(one.epochs, one.validation, strict=True) if is_known(v)]
     return min(known, default=(0, None), key=lambda pair: pair[0])[1]
 
 
 def comparison_figure(evaluation: HeldOutResults, metric: str) -> Figure:
     """Each model's score on every split, its mean with the 95% interval, and the score of guessing."""
     models = (evaluation.ours, *evaluation.others)
-    traces = []
+    traces: list[Trace] = []
     for i, scores in enumerate(models):
-        marker: dict[str, Any] = {"color": GREY, "size": 8, "opacity": 0.65}
+        marker = {"color": GREY, "size": 8, "opacity": 0.65}
         texts = [f"split {number + 1}" for number in range(len(scores.splits))]
         shared = {"legendgroup": "splits", "showlegend": i == 0, "hovertemplate": "%{text}: %{x:.1%}<extra></extra>"}
         heights = [i + 0.16] * len(scores.splits)
         traces.append(_dots(scores.splits, heights, "one split", marker) | shared | {"text": texts})
-        known = is_known(scores.mean) and all(map(is_known, scores.interval))
-        low, high = scores.interval if known else (scores.mean, scores.mean)
+        low, high = scores.interval if all(map(is_known, scores.interval)) else (scores.mean, scores.mean)
         reach = {"array": [high - scores.mean], "arrayminus": [scores.mean - low]}
         diamond = {"color": BLUE if i == 0 else ORANGE, "size": 11, "symbol": "diamond"}
         bar = {"error_x": {"type": "data", "symmetric": False, **reach}, "showlegend": False}
         hover = {"hovertemplate": "mean %{x:.1%}<extra></extra>"}
         traces.append(_dots([scores.mean], [i - 0.16], "mean", diamond) | bar | hover)
     by_guess = guess(evaluation, metric)
-    if is_known(by_guess):
-        ends = [-0.6, len(models) - 0.4]
-        traces.append(_line([by_guess] * 2, ends, "guessing", GREY, dash="dot") | {"hovertemplate": "%{x:.1%}"})
-    x = _axis(metric_name(metric), tickformat=".0%", zeroline=False)
-    seen = [x for scores in models for x in (*scores.splits, *scores.interval, by_guess) if is_known(x)]
-    if seen:
-        gap = 0.04 * (max(seen) - min(seen)) + 0.005
-        x["range"] = [min(seen) - gap, max(seen) + gap]
+    ends = [-0.6, len(models) - 0.4]
+    traces.append(_line([by_guess] * 2, ends, "guessing", GREY, dash="dot") | {"hovertemplate": "%{x:.1%}"})
+    seen = [by_guess, *(x for scores in models for x in (*scores.splits, *scores.interval) if is_known(x))]
+    gap = 0.04 * (max(seen) - min(seen)) + 0.005
+    x = _axis(metric_name(metric), tickformat=".0%", zeroline=False, range=[min(seen) - gap, max(seen) + gap])
     names = [label(scores.model, 16) for scores in models]
-    y = _category_axis("", names, range=[len(models) - 0.4, -0.6])
+    y = _category_axis("", names, range=ends[::-1])
     return _figure(traces, {"xaxis": x, "yaxis": y}, height=120 + 62 * len(models))
 
 
 def confusion_figure(confusion: Sequence[Sequence[int]], names: Sequence[str]) -> Figure:
     """Share of each true class (rows) predicted as each class (columns), with counts if there are few classes."""
     many = len(names) > MANY_CLASSES
-    cells: Trace = {
-        "type": "heatmap",
-        "z": [[round(cell / max(sum(row), 1), 4) for cell in row] for row in confusion],
-        "colorscale": [[0, "#f4f7fd"], [0.5, "#8fb1f2"], [1, "#1f4fb8"]],
-        "zmin": 0,
-        "zmax": 1,
-        "showscale": False,
-    }
+    shares = [[round(cell / max(sum(row), 1), 4) for cell in row] for row in confusion]
+    colours = {"colorscale": [[0, "#f4f7fd"], [0.5, "#8fb1f2"], [1, "#1f4fb8"]], "zmin": 0, "zmax": 1}
+    cells: Trace = {"type": "heatmap", "z": shares, **colours, "showscale": False}
     if many:
         cells["hoverinfo"] = "skip"
     else:
@@ -180,12 +168,11 @@ def confusion_figure(confusion: Sequence[Sequence[int]], names: Sequence[str]) -
 
 def calibration_figure(bins: Sequence[tuple[float, float, int]]) -> Figure:
     """Reliability diagram: share correct against confidence; the area of a dot is its number of nodes."""
-    largest = max((count for *_, count in bins), default=1)
-    sizes = [max(6.0, 24 * (count / max(largest, 1)) ** 0.5) for *_, count in bins]
-    predictions = _line([sure for sure, _, _ in bins], [right for _, right, _ in bins], "predictions", BLUE)
+    sure, right, counts = zip(*bins, strict=True)
+    sizes = [max(6.0, 24 * (count / max(counts)) ** 0.5) for count in counts]
+    hover = "confidence %{x:.1%}<br>correct %{y:.1%}<br>nodes: %{customdata}<extra></extra>"
+    predictions = _line(sure, right, "predictions", BLUE) | {"customdata": counts, "hovertemplate": hover}
     predictions |= {"mode": "lines+markers", "marker": {"size": sizes, "opacity": 0.85}}
-    predictions |= {"customdata": [count for *_, count in bins]}
-    predictions |= {"hovertemplate": "confidence %{x:.1%}<br>correct %{y:.1%}<br>nodes: %{customdata}<extra></extra>"}
     perfect = _line([0, 1], [0, 1], "perfectly calibrated", GREY, dash="dot") | {"hoverinfo": "skip"}
     x = _axis("mean confidence", range=[0, 1.03], tickformat=".0%", zeroline=False)
     y = _axis("share correct", range=[0, 1.05], tickformat=".0%", zeroline=False)
@@ -205,19 +192,9 @@ def label(text: str, length: int = 40) -> str:
 
 def _figure(traces: list[Trace], axes: dict[str, Any], *, height: int = 340, top: int = 34) -> Figure:
     """Traces and axes in the style of the page, whose script adds the colours of text and grid."""
-    legend = {"orientation": "h", "x": 0, "y": 1.0, "xanchor": "left", "yanchor": "bottom", "font": {"size": 12}}
-    layout = {
-        "height": height,
-        "font": {"family": "system-ui, sans-serif", "size": 13},
-        "margin": {"l": 62, "r": 14, "t": top, "b": 56},
-        "legend": legend,
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "hoverlabel": {"namelength": -1},
-        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": GREY, "activecolor": BLUE},
-        **axes,
-    }
-    return {"data": traces, "layout": layout}
+    style = json.loads(asset("plot.json"))
+    own = {"height": height, "margin": {"l": 62, "r": 14, "t": top, "b": 56}, **axes}
+    return {"data": traces, "layout": style["layout"] | own, "config": style["config"]}
 
 
 def _axis(title: str, **options: Any) -> dict[str, Any]:

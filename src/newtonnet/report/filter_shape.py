@@ -1,18 +1,16 @@
 """The shape of a learned filter: its responses on a common scale, and which frequencies they keep."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from newtonnet.graphs import BANDS
 
 from .findings import Response
 
 Kind = Literal["low", "high", "middle", "ends", "flat", "even"]
-Reals = NDArray[np.float64]
 
 MARGIN = 0.1
 """Two bands differ when their mean magnitudes differ by more than this share of the largest amplitude."""
@@ -40,60 +38,47 @@ class FilterShape:
 
 
 def filter_shape(response: Response) -> FilterShape | None:
-    """The shape of a filter over its splits; None if no split has a finite response.
+    """The shape of a filter over its splits, without those that are not finite; None if there are no others.
 
     The encoder before the filter absorbs any constant factor, so only shapes can be compared between splits.
-
-    Args:
-        response: amplitudes of each split; splits with a non-finite amplitude are left out.
     """
-    rows = np.array(response.responses, dtype=np.float64).reshape(len(response.responses), len(response.frequencies))
+    rows = np.array(response.responses)
     kept = np.isfinite(rows).all(axis=1)
-    if not rows.size or not kept.any():
+    if not kept.any():
         return None
     largest = np.abs(rows[kept]).max(axis=1, keepdims=True)
     divisor = np.where(largest > 0, largest, 1.0)
     scaled = rows[kept] / divisor
-    points = list(response.points)
-    values: list[float] = []
-    if points:
-        values = (np.array(response.values, dtype=np.float64)[kept] / divisor).mean(axis=0).tolist()
-    frequencies = np.array(response.frequencies, dtype=np.float64)
     sizes = np.abs(scaled)
     return FilterShape(
-        frequencies=frequencies.tolist(),
+        frequencies=list(response.frequencies),
         mean=scaled.mean(axis=0).tolist(),
         lowest=scaled.min(axis=0).tolist(),
         highest=scaled.max(axis=0).tolist(),
-        points=points,
-        values=values,
+        points=list(response.points),
+        values=(np.array(response.values)[kept] / divisor).mean(axis=0).tolist() if response.points else [],
         scale=float(largest.mean()),
-        kinds=tuple(filter_kind(frequencies, row) for row in sizes),
-        kind=filter_kind(frequencies, sizes.mean(axis=0)),
+        kinds=tuple(filter_kind(response.frequencies, row) for row in sizes),
+        kind=filter_kind(response.frequencies, sizes.mean(axis=0)),
     )
 
 
-def filter_kind(frequencies: Sequence[float] | Reals, magnitudes: Sequence[float] | Reals) -> Kind:
+def filter_kind(frequencies: ArrayLike, magnitudes: ArrayLike) -> Kind:
     """Which bands a response keeps, from the mean magnitude in each third of [0, 2].
 
-    Args:
-        frequencies: in [0, 2], shape ``(m,)``.
-        magnitudes: the response without its sign, shape ``(m,)``.
-
-    Returns:
-        ``flat`` if nearly constant; ``middle`` or ``ends`` if the middle band is clearly above or below both others;
-        ``even`` if no band stands out; otherwise ``low`` or ``high``.
+    It is ``flat`` if nearly constant; ``middle`` or ``ends`` if the middle band is clearly above or below both others;
+    ``even`` if no band stands out; otherwise ``low`` or ``high``.
 
     >>> grid = [0.0, 0.5, 1.0, 1.5, 2.0]
     >>> [filter_kind(grid, row) for row in ([1, 0.8, 0.5, 0.2, 0], [0, 0.4, 1, 0.4, 0], [0.9, 0.95, 1, 1, 0.9])]
     ['low', 'middle', 'flat']
     """
     sizes = np.asarray(magnitudes, dtype=np.float64)
-    top = sizes.max(initial=0.0)
-    if top == 0 or sizes.max() - sizes.min() <= FLAT * top:
+    top = sizes.max()
+    if top - sizes.min() <= FLAT * top:
         return "flat"
-    band = np.searchsorted(BANDS, np.asarray(frequencies, dtype=np.float64), side="right")
-    low, middle, high = (float(sizes[band == b].mean() / top) if (band == b).any() else 0.0 for b in range(3))
+    band = np.searchsorted(BANDS, np.asarray(frequencies), side="right")
+    low, middle, high = (float(sizes[band == b].mean() / top) for b in range(3))
     if middle - max(low, high) > MARGIN:
         return "middle"
     if min(low, high) - middle > MARGIN and min(low, high) >= max(low, high) / 2:

@@ -6,6 +6,7 @@ from html import escape
 
 import numpy as np
 
+from newtonnet.meaning import counted
 from newtonnet.polynomials import chebyshev_points
 
 from . import figures
@@ -16,7 +17,6 @@ from .words import (
     DASH,
     KEEPS,
     capitalised,
-    comparison_rule,
     decimal,
     describe,
     duration,
@@ -26,7 +26,6 @@ from .words import (
     percent,
     percent_range,
     plain,
-    plural,
     too_brief,
 )
 
@@ -37,6 +36,10 @@ MEANINGS = {
     "labels are kept.",
 }
 """Explanations of the numbers in the summary."""
+FILTER_MEANING = (
+    "The filter multiplies each frequency λ of the graph by g(λ). Low frequencies are what neighbours have in common, "
+    "high frequencies how they differ."
+)
 NO_EDGES = "The graph has no edges for a filter to act on."
 LISTED_ERRORS = 20
 """Errors listed where there are too many classes for a matrix of numbers."""
@@ -52,8 +55,8 @@ def render_findings(findings: Findings) -> str:
     """The page of a fit as one self-contained HTML document, which loads nothing."""
     shape = filter_shape(findings.response) if findings.response is not None else None
     spectrum_alone = shape is None and findings.spectrum is not None and findings.data.edges > 0
-    classes = plural(len(findings.data.class_names), "class", "classes")
-    size = f"{plural(findings.data.nodes, 'node')}, {plural(findings.data.edges, 'edge')}, {classes}"
+    classes = counted(len(findings.data.class_names), "class")
+    size = f"{counted(findings.data.nodes, 'node')}, {counted(findings.data.edges, 'edge')}, {classes}"
     body = fill(
         "fit_page.html",
         title=escape(findings.title),
@@ -105,16 +108,11 @@ def _filter(findings: Findings, shape: FilterShape | None) -> str:
         above = f"{missing_filter(findings)} The figure shows the graph's spectrum."
         alternative = "The graph's spectrum."
     else:
-        above = (
-            "The filter multiplies each frequency λ of the graph by g(λ). Low frequencies are what neighbours have in "
-            "common, high frequencies how they differ."
-        )
-        what = f"The filter {KEEPS[shape.kind]}."
-        if findings.cut_at is not None:
-            what = too_brief(findings.cut_at)
-            above = f"{what} {above}"
+        brief = "" if findings.cut_at is None else too_brief(findings.cut_at)
+        above = f"{brief} {FILTER_MEANING}".lstrip()
         picks = [round(i * (len(shape.mean) - 1) / 4) for i in range(5)]
         amplitudes = ", ".join(f"{shape.mean[i]:.2f} at {shape.frequencies[i]:.2f}" for i in picks)
+        what = brief or f"The filter {KEEPS[shape.kind]}."
         alternative = f"Response over frequencies from 0 to 2. {what} Mean amplitudes: {amplitudes}."
         response = "The response is" if len(shape.kinds) == 1 else f"Each of the {len(shape.kinds)} responses is"
         below.append(f"{response} divided by its largest magnitude: the encoder absorbs any constant factor.")
@@ -154,7 +152,6 @@ def _playground(findings: Findings, shape: FilterShape | None) -> str:
 def _playground_data(shape: FilterShape, response: Response, spectrum: Spectrum | None) -> dict[str, object]:
     """What reset returns to: the mean shape over splits at their mean scale."""
     scale = shape.scale if shape.scale > 0 else 1.0
-    pivot = _known(response.pivot)
     points, values = shape.points, shape.values
     if not points:
         points = chebyshev_points(SAMPLED_POINTS - 1).tolist()
@@ -164,29 +161,18 @@ def _playground_data(shape: FilterShape, response: Response, spectrum: Spectrum 
         "values": [scale * value for value in values],
         "scale": scale,
         "nonnegative": response.nonnegative,
-        "gammas": [_known(gamma) for gamma in response.gammas],
-        "pivot": pivot,
-        "h": _known(response.homophily, pivot),
+        "gammas": response.gammas,
+        "pivot": response.pivot,
+        "h": response.homophily if is_known(response.homophily) else response.pivot,
         "squared": response.squared,
         "spectrum": None if spectrum is None else asdict(spectrum),
     }
 
 
-def _known(number: float, default: float = 0.0) -> float:
-    return number if is_known(number) else default
-
-
 def training_section(
     history: Sequence[History], homophily: GraphHomophily, *, metric: str, name: str = "training"
 ) -> str:
-    """The training curves of all splits.
-
-    Args:
-        history: curves of each split.
-        homophily: of the graph.
-        metric: metric of the scores.
-        name: prefix of the figures' names, unique on the page.
-    """
+    """The training curves of all splits; ``name`` is a prefix of the figures' names that is unique on the page."""
     history = [one for one in history if one.epochs]
     if not history:
         return paragraphs("The training curves were not recorded.")
@@ -219,7 +205,7 @@ def _evaluation(findings: Findings) -> str:
     return fill(
         "evaluation.html",
         comparison=_comparison(evaluation, findings.metric),
-        rule=paragraphs(comparison_rule(evaluation.ours), css_class="quiet") if evaluation.others else "",
+        rule=fill("comparison_rule.html", nodes=f"{1 / evaluation.ours.ratio:.3g}") if evaluation.others else "",
         classes=_classes(evaluation, names, counts),
         confusion=_confusion(evaluation, names),
         calibration=_calibration(evaluation),
@@ -236,13 +222,9 @@ def _comparison(evaluation: HeldOutResults, metric: str) -> str:
         alternative=f"Mean {name} over the same splits: {means}.",
         caption="Each dot is one split. Diamonds are means with their 95% interval.",
     )
-    rows = [
-        (scores.model, percent(scores.mean), percent_range(scores.interval), duration(scores.seconds))
-        for scores in models
-    ]
-    header = ("model", name, "95% interval", "time")
-    numbers = table(header, rows, caption=f"Held-out {name} over {plural(len(evaluation.ours.splits), 'split')}")
-    return picture + numbers
+    rows = [(one.model, percent(one.mean), percent_range(one.interval), duration(one.seconds)) for one in models]
+    caption = f"Held-out {name} over {counted(len(evaluation.ours.splits), 'split')}"
+    return picture + table(("model", name, "95% interval", "time"), rows, caption=caption)
 
 
 def _classes(evaluation: HeldOutResults, names: Sequence[str], counts: Sequence[int]) -> str:
@@ -253,15 +235,13 @@ def _classes(evaluation: HeldOutResults, names: Sequence[str], counts: Sequence[
 
 def _confusion(evaluation: HeldOutResults, names: Sequence[str]) -> str:
     """The confusion matrix, with its numbers or, for many classes, the most common errors."""
-    cells = [
-        (cell, i, j) for i, row in enumerate(evaluation.confusion) for j, cell in enumerate(row) if cell and i != j
-    ]
-    errors = sorted(cells, key=lambda one: -one[0])
+    cells = np.ndenumerate(np.array(evaluation.confusion))
+    errors = sorted(((int(n), i, j) for (i, j), n in cells if n and i != j), key=lambda one: -one[0])
     worst = _worst(errors, names)
     picture = plot(
         "confusion-plot",
         figures.confusion_figure(evaluation.confusion, names),
-        alternative=f"Confusion matrix of {plural(len(names), 'class', 'classes')}. {worst}",
+        alternative=f"Confusion matrix of {counted(len(names), 'class')}. {worst}",
         caption=f"Rows are true classes, columns predicted classes. The colour is the share of the row. {worst}",
         max_width=280 + 90 * len(names),
     )
@@ -284,28 +264,26 @@ def _worst(errors: Sequence[tuple[int, int, int]], names: Sequence[str]) -> str:
     most = errors[0][0]
     same = [f"{names[true]} predicted as {names[other]}" for count, true, other in errors if count == most]
     if len(same) == 1:
-        return f"Most common error: {same[0]} ({plural(most, 'node')})."
+        return f"Most common error: {same[0]} ({counted(most, 'node')})."
     more = f" and {len(same) - NAMED_ERRORS} more" if len(same) > NAMED_ERRORS else ""
-    return f"Most common errors: {', '.join(same[:NAMED_ERRORS])}{more} ({plural(most, 'node')} each)."
+    return f"Most common errors: {', '.join(same[:NAMED_ERRORS])}{more} ({counted(most, 'node')} each)."
 
 
 def _calibration(evaluation: HeldOutResults) -> str:
     bins, error = evaluation.bins, evaluation.calibration_error
-    if not bins:
-        return paragraphs("The probabilities were not recorded.")
     surplus = sum((confidence - correct) * count for confidence, correct, count in bins)
     verdict = "the probabilities are well calibrated"
     if error >= 0.05:
         verdict = f"the model is {'overconfident' if surplus > 0 else 'underconfident'} on average"
-    texts = [f"Expected calibration error {decimal(error)}: {verdict}."] if is_known(error) else []
+    text = f"Expected calibration error {error:.3f}: {verdict}."
     picture = plot(
         "calibration-plot",
         figures.calibration_figure(bins),
-        alternative=" ".join([f"Share correct against confidence in {plural(len(bins), 'bin')}.", *texts]),
+        alternative=f"Share correct against confidence in {counted(len(bins), 'bin')}. {text}",
         caption="On the dotted line, 70% of predictions with confidence 70% are correct. Larger dots hold more nodes.",
         max_width=560,
     )
-    return paragraphs(*texts) + picture
+    return paragraphs(text) + picture
 
 
 def _data(findings: Findings) -> str:
@@ -318,28 +296,21 @@ def _data(findings: Findings) -> str:
         "connected components": f"{data.components:,}",
         "edges between labelled nodes": f"{findings.homophily.labelled_edges:,}",
     }
-    total = max(data.labelled, 1)
     counts = zip(data.class_names, data.class_counts, strict=True)
-    classes = table(
-        ("class", "labelled nodes", "share"),
-        [(name, f"{count:,}", percent(count / total)) for name, count in counts],
-        caption="Labelled nodes of each class",
-    )
+    cells = [(name, f"{count:,}", percent(count / data.labelled)) for name, count in counts]
+    classes = table(("class", "labelled nodes", "share"), cells, caption="Labelled nodes of each class")
     read = paragraphs(f"Columns were read as {data.columns}.") if data.columns else ""
     return f'<div class="facts">{facts(rows)}</div>{read}{classes}'
 
 
 def _settings(findings: Findings) -> str:
-    """How the model was chosen, and a column of settings for each member of the ensemble."""
-    members, tried = findings.ensemble, f"{findings.tried:,}"
-    if not members:
-        chosen = "No settings were recorded."
-    elif len(members) > 1:
-        chosen = (
-            f"The model is an ensemble of {len(members)} of the {tried} settings tried, weighted by validation score."
-        )
+    """How the model was chosen, and the settings of each member of the ensemble in a column."""
+    members = findings.ensemble
+    if len(members) > 1:
+        count = f"{len(members)} of the {findings.tried:,}"
+        chosen = f"The model is an ensemble of {count} settings tried, weighted by validation score."
     elif findings.tried > 1:
-        chosen = f"These settings had the best validation score of {tried} tried."
+        chosen = f"These settings had the best validation score of {findings.tried:,} tried."
     else:
         chosen = "Only these settings were tried."
     names = dict.fromkeys(name for member in members for name in member.settings)
@@ -353,4 +324,4 @@ def _settings(findings: Findings) -> str:
     caption = "Settings of each member of the ensemble"
     if len(members) == 1:
         header, caption = ("setting", "value"), "Settings of the model"
-    return paragraphs(chosen) + (table(header, rows, caption=caption, words=len(header)) if members else "")
+    return paragraphs(chosen) + table(header, rows, caption=caption, words=len(header))

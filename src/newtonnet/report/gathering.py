@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.stats import binomtest
+from sklearn.metrics import confusion_matrix
 
 from newtonnet.estimator import CrossValidation, NewtonNetClassifier
 from newtonnet.graphs import (
@@ -19,6 +20,7 @@ from newtonnet.graphs import (
     known_edges,
     spectral_density,
 )
+from newtonnet.meaning import listed
 from newtonnet.out_of_core import OUT_OF_CORE_MODEL
 from newtonnet.training import Config, Record, estimate
 
@@ -54,8 +56,7 @@ UNBALANCED = 10
 """Ratio of the largest to the smallest class from which classes are called unbalanced."""
 MANY = 0.1
 """Share of the nodes from which isolated or repeated nodes get a warning."""
-MAX_NAMES = 3
-"""Names listed in a warning."""
+
 BLOCK_ROWS = 1 << 16
 """Rows of features that are hashed at a time."""
 
@@ -95,12 +96,7 @@ def gather(
     """
     needed = spectrum_bytes(graph)
     fits = max_memory is None or needed <= max_memory
-    found = [*warnings]
-    if not fits:
-        need = f"it needs about {needed / 1e6:,.0f} MB of memory, more than the run was allowed"
-        found.append(f"The graph's spectrum was not estimated: {need}.")
-    if graph.edges:
-        found += _filter_warnings(classifier)
+    too_large = f"it needs about {needed / 1e6:,.0f} MB of memory, more than the run was allowed"
     filled = np.where(graph.labels >= 0, graph.labels, probabilities.argmax(axis=1))
     return Findings(
         title=title,
@@ -128,11 +124,13 @@ def gather(
         spectrum=_spectrum(graph, filled) if fits else None,
         response=_response(classifier, graph, filled),
         history=[training_history(record) for record in classifier.records_],
-        evaluation=None
-        if ours is None
-        else evaluate(graph, classifier.model, ours, others or {}, metric=classifier.metric),
+        evaluation=evaluate(graph, classifier.model, ours, others or {}, metric=classifier.metric) if ours else None,
         cut_at=_cut_at(classifier),
-        warnings=found,
+        warnings=[
+            *warnings,
+            *([] if fits else [f"The graph's spectrum was not estimated: {too_large}."]),
+            *(_filter_warnings(classifier) if graph.edges else []),
+        ],
     )
 
 
@@ -215,18 +213,13 @@ def _shown_model(classifier: NewtonNetClassifier) -> str:
 
 def _ensemble(classifier: NewtonNetClassifier) -> list[EnsembleMember]:
     """The members; the filter that is shown belongs to the first one with its model and weight, if any."""
-    kept = classifier.settings_
-    shown = (_shown_model(classifier), classifier.filter_weight_)
-    drawn = next((place for place, one in enumerate(kept) if (one["model"], one["weight"]) == shown), None)
-    return [
-        EnsembleMember(
-            model=one["model"],
-            weight=one["weight"],
-            settings={name: value for name, value in one.items() if name not in ("model", "weight")},
-            drawn=classifier.filter_ is not None and place == drawn,
-        )
-        for place, one in enumerate(kept)
-    ]
+    members: list[EnsembleMember] = []
+    shown = None if classifier.filter_ is None else (_shown_model(classifier), classifier.filter_weight_)
+    for one in classifier.settings_:
+        settings = {name: value for name, value in one.items() if name not in ("model", "weight")}
+        drawn = (one["model"], one["weight"]) == shown and not any(member.drawn for member in members)
+        members.append(EnsembleMember(one["model"], one["weight"], settings, drawn))
+    return members
 
 
 def _filter_warnings(classifier: NewtonNetClassifier) -> list[str]:
@@ -251,19 +244,10 @@ def _finite(number: float | None) -> float | None:
 def evaluate(
     graph: Graph, model: str, ours: CrossValidation, others: Mapping[str, CrossValidation], *, metric: str = "accuracy"
 ) -> HeldOutResults:
-    """Evaluate a model on the nodes held out in its cross-validation.
-
-    Args:
-        graph: the graph with its labels.
-        model: name of the model.
-        ours: its cross-validation.
-        others: cross-validations of other models on the same splits, by name.
-        metric: metric of the scores.
-    """
+    """Evaluate a model on the nodes held out in its cross-validation, and others, by name, on the same splits."""
     truth = graph.labels[np.concatenate(list(ours.test))]
     shares = np.concatenate(list(ours.probabilities))
-    confusion = np.zeros((graph.classes, graph.classes), dtype=np.int64)
-    np.add.at(confusion, (truth, shares.argmax(axis=1)), 1)
+    confusion = confusion_matrix(truth, shares.argmax(axis=1), labels=np.arange(graph.classes))
     correct, true, predicted = confusion.diagonal(), confusion.sum(axis=1), confusion.sum(axis=0)
     bins = calibration(shares, truth)
     return HeldOutResults(
@@ -284,20 +268,16 @@ def _ratios(above: NDArray[np.int64], below: NDArray[np.int64]) -> list[float | 
 
 
 def _scores(graph: Graph, model: str, found: CrossValidation, metric: str) -> ModelScores:
-    """Mean and 95% interval over splits, corrected for training nodes that the splits share, within 0 and 1.
-
-    The interval of an accuracy is never narrower than Wilson's for the number of nodes held out: stratified folds vary
-    less than new nodes would, and one fold, or folds with equal scores, show no variation at all.
-    """
+    """Mean and 95% interval over splits, corrected for training nodes that the splits share, within 0 and 1."""
     held = float(np.mean([len(test) for test in found.test]))
     ratio = held / max(len(graph.labelled) - held, 1)
     interval = estimate(found.scores.tolist(), ratio)
     known = [(interval.low, interval.high)] if interval is not None and has_width(interval.low, interval.high) else []
     if metric == "accuracy":
+        # Stratified folds vary less than new nodes would; one fold, or folds with equal scores, do not vary at all.
         known.append(_wilson(graph, found))
-    within = (NAN, NAN)
-    if known:
-        within = (max(min(low for low, _ in known), 0.0), min(max(high for _, high in known), 1.0))
+    low, high = (min(low for low, _ in known), max(high for _, high in known)) if known else (NAN, NAN)
+    within = (max(low, 0.0), min(high, 1.0))
     return ModelScores(model, found.scores.tolist(), found.mean, within, float(found.seconds.sum()), ratio)
 
 
@@ -313,29 +293,18 @@ def _wilson(graph: Graph, found: CrossValidation) -> tuple[float, float]:
 def calibration(shares: NDArray[np.float64], truth: NDArray[np.int64]) -> list[tuple[float, float, int]]:
     """Mean confidence, share correct and number of nodes of each non-empty bin.
 
-    Args:
-        shares: probability of each class, shape ``(v, C)``.
-        truth: true classes, shape ``(v,)``.
-
     >>> calibration(np.array([[0.75, 0.25], [0.25, 0.75], [0.5, 0.5]]), np.array([0, 0, 0]))
     [(0.5, 1.0, 1), (0.75, 0.5, 2)]
     """
     sure = shares.max(axis=1)
     right = shares.argmax(axis=1) == truth
     place = np.minimum((sure * BINS).astype(np.int64), BINS - 1)
-    return [
-        (float(sure[place == b].mean()), float(right[place == b].mean()), int((place == b).sum()))
-        for b in np.unique(place)
-    ]
+    bins = [place == b for b in np.unique(place)]
+    return [(float(sure[one].mean()), float(right[one].mean()), int(one.sum())) for one in bins]
 
 
 def graph_warnings(graph: Graph, *, left_out: Mapping[str, str] | None = None) -> list[str]:
-    """Warnings about a graph's labels, edges and features, a sentence each.
-
-    Args:
-        graph: the graph with its labels.
-        left_out: columns that were not used as features, with the reason, such as ``one value only``.
-    """
+    """Warnings about a graph's labels, edges and features, a sentence each; left out are columns with the reason."""
     return [*_label_warnings(graph), *_edge_warnings(graph), *_feature_warnings(graph, left_out or {})]
 
 
@@ -345,9 +314,9 @@ def _label_warnings(graph: Graph) -> list[str]:
     single = [name for name, count in zip(graph.class_names, counts, strict=True) if count == 1]
     few = [name for name, count in zip(graph.class_names, counts, strict=True) if 1 < count < FEW]
     if single:
-        found.append(f"{_classes_have(single)} only one labelled node: too few to measure a score.")
+        found.append(f"Classes with only one labelled node, too few to measure a score: {listed(single)}.")
     if few:
-        found.append(f"{_classes_have(few)} fewer than {FEW} labelled nodes: too few for a precise score.")
+        found.append(f"Classes with fewer than {FEW} labelled nodes, too few for a precise score: {listed(few)}.")
     largest, smallest = int(counts.max()), int(counts[counts > 0].min())
     if largest >= UNBALANCED * smallest and largest >= FEW:
         share = percent(largest / counts.sum(), 0)
@@ -356,21 +325,6 @@ def _label_warnings(graph: Graph) -> list[str]:
             "Check the recall of each class as well as the accuracy."
         )
     return found
-
-
-def _classes_have(names: Sequence[str]) -> str:
-    return f"Class {_joined(names)} has" if len(names) == 1 else f"Classes {_joined(names)} each have"
-
-
-def _joined(names: Sequence[str]) -> str:
-    """The first few names, in quotes.
-
-    >>> _joined(["cat"]), _joined(["cat", "dog"]), _joined(list("abcdef"))
-    ("'cat'", "'cat' and 'dog'", "'a', 'b', 'c' and 3 more")
-    """
-    shown, rest = [repr(name) for name in names[:MAX_NAMES]], len(names) - MAX_NAMES
-    last = f"{rest} more" if rest > 0 else shown.pop()
-    return f"{', '.join(shown)} and {last}" if shown else last
 
 
 def _edge_warnings(graph: Graph) -> list[str]:
@@ -387,11 +341,8 @@ def _edge_warnings(graph: Graph) -> list[str]:
 
 
 def _feature_warnings(graph: Graph, left_out: Mapping[str, str]) -> list[str]:
-    found = []
-    for reason in sorted(set(left_out.values())):
-        names = [name for name in left_out if left_out[name] == reason]
-        subject = f"Column {_joined(names)} is" if len(names) == 1 else f"Columns {_joined(names)} are"
-        found.append(f"{subject} not used: {reason}.")
+    columns = {reason: [name for name in left_out if left_out[name] == reason] for reason in left_out.values()}
+    found = [f"Columns not used as features ({reason}): {listed(names)}." for reason, names in sorted(columns.items())]
     repeated = repeated_rows(graph.features)
     if repeated >= MANY * graph.nodes:
         found.append(
@@ -406,9 +357,6 @@ def repeated_rows(features: Features) -> int:
 
     A hash is a sum of the entries' bits times random numbers in wrapping integers, so it is exact in any order.
 
-    Args:
-        features: dense or sparse, shape ``(n, d)``.
-
     >>> repeated_rows(np.array([[1, 2], [3, 4], [1, 2], [1, 2]], dtype=np.float32))
     2
     """
@@ -420,14 +368,9 @@ def repeated_rows(features: Features) -> int:
 
 def _hashes(rows: Features, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Hashes of some rows, one for each column of factors."""
-    if not isinstance(rows, sp.csr_array):
-        return _bits(rows) @ factors
-    totals: NDArray[np.uint64] = np.zeros((rows.nnz + 1, factors.shape[1]), dtype=np.uint64)
-    np.cumsum(_bits(rows.data)[:, None] * factors[rows.indices], axis=0, out=totals[1:])
-    ends: NDArray[np.int64] = np.asarray(rows.indptr, dtype=np.int64)
-    return totals[ends[1:]] - totals[ends[:-1]]
-
-
-def _bits(values: NDArray[np.float32]) -> NDArray[np.uint64]:
-    """The bits of every number; -0 counts as 0."""
-    return (np.asarray(values, dtype=np.float32) + np.float32(0)).view(np.uint32).astype(np.uint64)
+    values = rows.data if isinstance(rows, sp.csr_array) else rows
+    # Adding 0 turns -0 into 0, which has other bits.
+    bits = (np.asarray(values, dtype=np.float32) + np.float32(0)).view(np.uint32).astype(np.uint64)
+    if isinstance(rows, sp.csr_array):
+        bits = sp.csr_array((bits, rows.indices, rows.indptr), shape=rows.shape)
+    return np.asarray(bits @ factors)

@@ -1,33 +1,18 @@
 """The HTML that pages are made of: tables, paragraphs, figures, data for scripts, and the document. Text is escaped."""
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from string import Template
-
-from .figures import Figure
+from typing import Any
 
 LONG = 20
 """A table with more rows than this scrolls."""
-PLOT_CONFIG = {
-    "displaylogo": False,
-    "showSendToCloud": False,
-    "responsive": True,
-    "modeBarButtonsToRemove": ["select2d", "lasso2d", "zoomIn2d", "zoomOut2d", "autoScale2d"],
-}
-"""Plots without a logo and without a button that uploads them."""
 
 
 def document(title: str, body: str, *, scripts: tuple[str, ...] = ()) -> str:
-    """A self-contained HTML page.
-
-    Args:
-        title: title of the window, as text.
-        body: HTML.
-        scripts: names of this package's scripts, run after the body.
-    """
+    """A self-contained HTML page that runs some of this package's scripts after its body."""
     from plotly.offline import get_plotlyjs
 
     own = "".join(f"<script>{asset(script)}</script>" for script in scripts)
@@ -46,18 +31,10 @@ def asset(name: str) -> str:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str, words: int = 1) -> str:
-    """A table that scrolls horizontally on a narrow screen.
-
-    Args:
-        header: name of each column.
-        rows: cells; the first cell of a row is its header.
-        caption: what the table shows.
-        words: number of leading columns that hold words; the others are numbers, aligned right.
-    """
+    """A table that scrolls horizontally on a narrow screen; after the leading columns of words come numbers."""
     classes = ["" if i < words else ' class="number"' for i in range(len(header))]
-    heads = "".join(
-        f'<th scope="col"{kind}><span>{escape(name)}</span></th>' for name, kind in zip(header, classes, strict=True)
-    )
+    columns = zip(header, classes, strict=True)
+    heads = "".join(f'<th scope="col"{kind}><span>{escape(name)}</span></th>' for name, kind in columns)
     body = ""
     for first, *rest in rows:
         cells = "".join(f"<td{kind}>{escape(cell)}</td>" for cell, kind in zip(rest, classes[1:], strict=True))
@@ -85,47 +62,24 @@ def paragraphs(*texts: str, css_class: str = "") -> str:
     return "".join(f"{opening}{escape(text)}</p>" for text in texts)
 
 
-def plot(name: str, figure: Figure, *, alternative: str, caption: str = "", max_width: int = 0) -> str:
-    """A figure, stored as data that the page's script draws.
-
-    Args:
-        name: unique on the page.
-        figure: what to draw.
-        alternative: description for readers who cannot see it.
-        caption: text below it.
-        max_width: in pixels; 0 for the full width.
-    """
+def plot(name: str, figure: dict[str, Any], *, alternative: str, caption: str = "", max_width: int = 0) -> str:
+    """A figure, stored as data that the page's script draws, with a description for readers who cannot see it."""
     limit = f";max-width:{max_width}px" if max_width else ""
     below = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
     return (
         f'<figure><div class="plot" id="{name}" role="img" aria-label="{escape(alternative)}" '
         f'style="height:{figure["layout"]["height"]}px{limit}"></div>{below}'
-        f"{script_data(name + '-data', figure | {'config': PLOT_CONFIG})}</figure>"
+        f"{script_data(name + '-data', figure)}</figure>"
     )
 
 
 def script_data(identity: str, value: object) -> str:
-    r"""Data for a script; no character in it can end the script or start a comment.
+    r"""Data for a script, null for NaN; no character in it can end the script or start a comment.
 
     >>> script_data("x", ["</script>", float("nan")])
     '<script type="application/json" id="x">["\\u003c/script\\u003e", null]</script>'
     """
-    text = json.dumps(_without_nan(value), allow_nan=False)
+    text = json.dumps(json.loads(json.dumps(value), parse_constant=lambda _: None))
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return f'<script type="application/json" id="{identity}">{text}</script>'
-
-
-def _without_nan(value: object) -> object:
-    """The data with None for numbers that JSON cannot represent."""
-    match value:
-        case float():
-            return value if math.isfinite(value) else None
-        case str():
-            return value
-        case Mapping():
-            return {name: _without_nan(one) for name, one in value.items()}
-        case Sequence():
-            return [_without_nan(one) for one in value]
-        case _:
-            return value

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from html import escape
 from importlib.metadata import version
 
+from newtonnet.meaning import counted
 from newtonnet.training import FREQUENCIES, Record, summarise
 
 from .figures import spectral_figure
@@ -13,7 +14,7 @@ from .findings import GraphHomophily, Response
 from .fit_page import training_section
 from .gathering import training_history
 from .markup import document, facts, paragraphs, plot
-from .words import decimal, metric_name, plural, records_headline
+from .words import NO_FILTER, decimal, metric_name, records_headline
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def _section(group: RecordGroup, place: int) -> str:
     summary = summarise(group.records)
     metric = str(group.records[0].config["metric"])
     rows = {
-        f"test {metric_name(metric)}": f"{summary.score()} % over {plural(len(summary.splits), 'split')}",
+        f"test {metric_name(metric)}": f"{summary.score()} % over {counted(len(summary.splits), 'split')}",
         "homophily": decimal(group.homophily.measured),
         "expected by chance": decimal(group.homophily.chance),
         "learned homophily": decimal(summary.homophily),
@@ -71,11 +72,9 @@ def _section(group: RecordGroup, place: int) -> str:
     if summary.failed:
         rows["failed"] = f"{summary.failed} of {len(group.records)} runs: the loss was not finite"
     shape = filter_shape(group.response) if group.response is not None else None
-    learned_filter = (
-        plot(f"filter-{place}", spectral_figure(shape, None), alternative=group.headline)
-        if shape is not None
-        else paragraphs("This model has no spectral filter.")
-    )
+    learned_filter = paragraphs(NO_FILTER)
+    if shape is not None:
+        learned_filter = plot(f"filter-{place}", spectral_figure(shape, None), alternative=group.headline)
     history = [training_history(record) for record in group.done]
     training = training_section(history, group.homophily, metric=metric, name=f"training-{place}")
     return (

@@ -1,10 +1,11 @@
 """The findings in words. The headline of the page is :func:`headline`; below are the formats of all numbers."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeGuard
+from typing import TypeGuard
 
+from newtonnet.meaning import counted
 from newtonnet.training import compare
 
 from .filter_shape import FilterShape, Kind, filter_shape
@@ -24,19 +25,18 @@ KEEPS: dict[Kind, str] = {
     "flat": "is nearly constant and leaves the features unchanged",
     "even": "keeps all three bands about equally, though it is not constant",
 }
-STACK = "newton-stack"
-"""The model that stacks several filters."""
 NO_EDGES = "The graph has no edges, so the model is an MLP on the features and nothing is learned from neighbours."
+NO_FILTER = "This model has no spectral filter."
 DEEP = "The best model is a deep stack of filters, which has no single response to draw."
-METRIC_NAMES = {"accuracy": "accuracy", "roc_auc": "ROC-AUC"}
+ADVICE = "compare with an MLP to see whether the edges help"
 
 
 @dataclass(frozen=True)
 class HomophilyLevel:
-    """On which side of chance a graph's homophily lies, and how far."""
+    """On which side of chance a graph's homophily lies, and how far; both are empty near chance."""
 
-    side: Literal["homophilous", "heterophilous", ""]
-    degree: Literal["slightly", "clearly", "strongly", ""]
+    side: str
+    degree: str
     unsure: bool = False
     """Whether there are too few edges to know the side."""
 
@@ -51,33 +51,23 @@ def headline(findings: Findings) -> str:
         return f"{text} {missing_filter(findings)}"
     if findings.cut_at is not None:
         return f"{text} {too_brief(findings.cut_at)}"
-    compared = any(other.model.lower() == "mlp" for other in _rivals(findings))
-    advice = "see the comparison with the MLP" if compared else "compare with an MLP to see whether the edges help"
-    return f"{text} {_filter_words(shape, level, advice)}"
+    compared = findings.evaluation is not None and any(other.model == "mlp" for other in findings.evaluation.others)
+    return f"{text} {_filter_words(shape, level, 'see the comparison with the MLP' if compared else ADVICE)}"
 
 
 def records_headline(homophily: GraphHomophily, response: Response | None, *, classes: int) -> str:
-    """The headline of stored records, in the same words as that of a fit.
-
-    Args:
-        homophily: of the graph.
-        response: the learned filters; None for a model without one.
-        classes: number of classes.
-    """
+    """The headline of stored records, in the same words as that of a fit; without a filter, homophily alone."""
     level, text = _homophily_words(homophily, classes)
     shape = filter_shape(response) if response is not None else None
-    advice = "compare with an MLP to see whether the edges help"
-    return text if shape is None else f"{text} {_filter_words(shape, level, advice)}"
+    return text if shape is None else f"{text} {_filter_words(shape, level, ADVICE)}"
 
 
 def describe(findings: Findings) -> list[str]:
     """The findings in sentences, the headline first."""
     texts = [headline(findings)]
     if findings.evaluation is not None:
-        texts.append(score_words(findings.evaluation, findings.metric))
-        comparison = " ".join(comparisons(findings))
-        texts += [comparison] if comparison else []
-    return texts
+        texts += [score_words(findings.evaluation, findings.metric), " ".join(comparisons(findings))]
+    return [text for text in texts if text]
 
 
 def _homophily_words(homophily: GraphHomophily, classes: int) -> tuple[HomophilyLevel | None, str]:
@@ -98,7 +88,7 @@ def _homophily_words(homophily: GraphHomophily, classes: int) -> tuple[Homophily
     by_chance = "by chance" if is_known(homophily.chance) else "by chance among classes of equal size"
     text = f"{subject} {percent(share, digits)} of the time; {percent(chance, digits)} is expected {by_chance}."
     if level.unsure:
-        few = plural(homophily.labelled_edges, "edge")
+        few = counted(homophily.labelled_edges, "edge")
         return level, f"{text} With {few} between labelled nodes, the difference may be chance."
     kind = f"{level.degree} {level.side}" if level.side else "neither homophilous nor heterophilous"
     return level, f"{text} The graph is {kind}."
@@ -106,11 +96,6 @@ def _homophily_words(homophily: GraphHomophily, classes: int) -> tuple[Homophily
 
 def homophily_level(share: float, chance: float, *, edges: int | None = None) -> HomophilyLevel:
     """The side and degree of a homophily; with few edges, only a large difference from chance counts.
-
-    Args:
-        share: of edges that join equal labels.
-        chance: the share expected by chance.
-        edges: number of edges it was measured over; None if they are many.
 
     >>> homophily_level(0.23, 0.2).degree, homophily_level(0.02, 0.5).side, homophily_level(0.2, 0.2).side
     ('slightly', 'heterophilous', '')
@@ -122,16 +107,14 @@ def homophily_level(share: float, chance: float, *, edges: int | None = None) ->
     if abs(excess) < max(NEAR, noise) or not 0 < chance < 1:
         return HomophilyLevel("", "", unsure=NEAR <= abs(excess) < noise)
     way = excess / (1 - chance) if excess > 0 else -excess / chance
-    degree: Literal["slightly", "clearly", "strongly"] = (
-        "slightly" if way < SLIGHT else "clearly" if way < STRONG else "strongly"
-    )
+    degree = "slightly" if way < SLIGHT else "clearly" if way < STRONG else "strongly"
     return HomophilyLevel("homophilous" if excess > 0 else "heterophilous", degree)
 
 
 def _filter_words(shape: FilterShape, level: HomophilyLevel | None, advice: str) -> str:
     """What the filter keeps, in how many splits, and whether that is expected at this homophily."""
     same = sum(kind == shape.kind for kind in shape.kinds)
-    count = "" if same == len(shape.kinds) else f" (in {same} of {plural(len(shape.kinds), 'split')})"
+    count = "" if same == len(shape.kinds) else f" (in {same} of {counted(len(shape.kinds), 'split')})"
     return f"The learned filter {KEEPS[shape.kind]}{count}{_verdict(shape.kind, level, advice)}."
 
 
@@ -152,15 +135,13 @@ def _verdict(kind: Kind, level: HomophilyLevel | None, advice: str) -> str:
 
 def too_brief(epochs: int) -> str:
     """Why the filter should not be interpreted yet."""
-    most = plural(epochs, "epoch")
+    most = counted(epochs, "epoch")
     return f"The filter was trained too briefly to be interpreted ({most} at most); allow more time with --time-limit."
 
 
 def missing_filter(findings: Findings) -> str:
     """Why there is no filter to show."""
-    if any(member.model == STACK for member in findings.ensemble):
-        return DEEP
-    return "This model has no spectral filter."
+    return DEEP if any(member.model == "newton-stack" for member in findings.ensemble) else NO_FILTER
 
 
 def metric_name(metric: str) -> str:
@@ -169,7 +150,7 @@ def metric_name(metric: str) -> str:
     >>> metric_name("roc_auc")
     'ROC-AUC'
     """
-    return METRIC_NAMES.get(metric, metric.replace("_", " "))
+    return "ROC-AUC" if metric == "roc_auc" else metric
 
 
 def guess(evaluation: HeldOutResults, metric: str) -> float:
@@ -180,13 +161,11 @@ def guess(evaluation: HeldOutResults, metric: str) -> float:
 def score_words(evaluation: HeldOutResults, metric: str) -> str:
     """The score with its interval, compared with guessing."""
     ours, by_guess = evaluation.ours, guess(evaluation, metric)
-    within = f" (95% interval {percent_range(ours.interval)})" if all(map(is_known, ours.interval)) else ""
     low, high = ours.interval
-    verdict = "not clearly better than"
-    if within and low > by_guess:
-        verdict = "clearly better than"
-    elif within and high < by_guess:
-        verdict = "worse than"
+    within = f" (95% interval {percent_range(ours.interval)})" if is_known(low) else ""
+    verdict = (
+        "clearly better than" if low > by_guess else "worse than" if high < by_guess else "not clearly better than"
+    )
     what = "random guessing" if metric == "roc_auc" else "always predicting the largest class"
     name = capitalised(metric_name(metric))
     return f"{name} on held-out nodes is {percent(ours.mean)}{within}, {verdict} {what} ({percent(by_guess)})."
@@ -196,18 +175,18 @@ def comparisons(findings: Findings) -> list[str]:
     """A sentence for each other model; none for a graph without edges, on which all models are the same."""
     if findings.evaluation is None or findings.data.edges == 0:
         return []
-    return [comparison_words(findings.evaluation.ours, other) for other in _rivals(findings)]
+    return [comparison_words(findings.evaluation.ours, other) for other in findings.evaluation.others]
 
 
 def comparison_words(ours: ModelScores, other: ModelScores) -> str:
-    """Whether the difference from another model is more than noise, by the rule of :func:`comparison_rule`."""
+    """Whether the difference from another model is more than noise: the 95% interval of its mean excludes 0."""
     name, better, worse = {
         "mlp": ("an MLP, which ignores the edges", "The edges help", "The edges do harm"),
         "gcn": ("a GCN, which only smooths", "Learning the filter helps", "Plain smoothing is better"),
     }.get(other.model.lower(), (other.model, "Better", "Worse"))
     found = compare(ours.splits, other.splits, ours.ratio) if len(ours.splits) == len(other.splits) else None
     if found is None or not has_width(found.low, found.high):
-        return f"{plural(len(ours.splits), 'split')} cannot show whether the model is better than {name}."
+        return f"{counted(len(ours.splits), 'split')} cannot show whether the model is better than {name}."
     size = f"{signed_points(abs(found.mean)).lstrip('+')} points {'better' if found.mean > 0 else 'worse'} than {name}"
     interval = f"95% interval {signed_points(max(found.low, -1.0))} to {signed_points(min(found.high, 1.0))}"
     if found.low > 0:
@@ -215,20 +194,6 @@ def comparison_words(ours: ModelScores, other: ModelScores) -> str:
     if found.high < 0:
         return f"{worse}: {size} ({interval})."
     return f"No clear difference from {name}: {signed_points(found.mean)} points ({interval})."
-
-
-def comparison_rule(ours: ModelScores) -> str:
-    """How models are compared."""
-    return (
-        "Models are compared by their difference on each split. A difference is clear when the 95% interval of its "
-        "mean excludes 0. The interval is corrected for splits that share training nodes (Nadeau and Bengio, 2003; "
-        f"one test node for every {1 / ours.ratio:.3g} training nodes)."
-    )
-
-
-def _rivals(findings: Findings) -> list[ModelScores]:
-    evaluation = findings.evaluation
-    return [] if evaluation is None else [one for one in evaluation.others if one.model != evaluation.ours.model]
 
 
 def is_known(number: float | None) -> TypeGuard[float]:
@@ -260,7 +225,7 @@ def percent_range(interval: tuple[float, float]) -> str:
     >>> percent_range((0.25, 0.5)), percent_range((float("nan"), 0.5))
     ('25.0% to 50.0%', '–')
     """
-    return f"{percent(interval[0])} to {percent(interval[1])}" if all(map(is_known, interval)) else DASH
+    return " to ".join(map(percent, interval)) if all(map(is_known, interval)) else DASH
 
 
 def signed_points(difference: float) -> str:
@@ -298,15 +263,6 @@ def duration(seconds: float | None) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def plural(count: int, noun: str, nouns: str = "") -> str:
-    """A count with its noun.
-
-    >>> plural(1, "node"), plural(1200, "node"), plural(2, "class", "classes")
-    ('1 node', '1,200 nodes', '2 classes')
-    """
-    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
-
-
 def capitalised(text: str) -> str:
     """The text with a capital first letter, the rest as it is.
 
@@ -329,11 +285,9 @@ def plain(value: object) -> str:
             return "yes" if value else "no"
         case float():
             return f"{value:g}" if math.isfinite(value) else DASH
-        case str():
-            return value
         case Mapping():
             return ", ".join(f"{plain(name)} {plain(one)}" for name, one in value.items())
-        case Sequence():
-            return ", ".join(plain(one) for one in value)
+        case list() | tuple():
+            return ", ".join(map(plain, value))
         case _:
             return str(value)
