@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # slow to import, and already imported by a caller who passes
 
 def from_edges(
     edges: ArrayLike,
-    features: ArrayLike | sp.sparray | sp.spmatrix,
+    features: ArrayLike | sp.sparray | sp.spmatrix | torch.Tensor,
     *,
     labels: ArrayLike | None = None,
     weights: ArrayLike | None = None,
@@ -71,7 +71,7 @@ def from_edges(
 
 def from_scipy(
     adjacency: sp.sparray | sp.spmatrix,
-    features: ArrayLike | sp.sparray | sp.spmatrix,
+    features: ArrayLike | sp.sparray | sp.spmatrix | torch.Tensor,
     *,
     labels: ArrayLike | None = None,
     class_names: Sequence[str] | None = None,
