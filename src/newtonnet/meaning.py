@@ -3,9 +3,6 @@
 import difflib
 from collections.abc import Iterable, Sequence
 
-MOST_LISTED = 10
-"""Number of names that a message lists."""
-
 
 def meant(wanted: str, names: Iterable[str]) -> str:
     """The closest name, ignoring case, as a question; empty if none is close.
@@ -16,6 +13,10 @@ def meant(wanted: str, names: Iterable[str]) -> str:
     folded = {name.casefold(): name for name in names}
     near = difflib.get_close_matches(wanted.casefold(), folded, n=1)
     return f"did you mean {folded[near[0]]!r}? " if near else ""
+
+
+MOST_LISTED = 10
+"""Names that a message lists."""
 
 
 def listed(names: Sequence[str]) -> str:
