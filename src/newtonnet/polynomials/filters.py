@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from operator import itemgetter
 
 import torch
@@ -114,7 +114,7 @@ def newton_filter(
     return Filter(
         name="newton",
         start={"values": torch.ones(len(q) if channels is None else (len(q), channels), dtype=torch.float64)},
-        link=(lambda raw: torch.relu(raw["values"])) if nonnegative else itemgetter("values"),
+        link=partial(_rectified, "values") if nonnegative else itemgetter("values"),
         matrix=to_chebyshev(lambda frequency: lagrange_matrix(q, frequency), len(q) - 1),
         points=q,
     )
@@ -169,13 +169,8 @@ def bernstein_filter(degree: int = 10) -> Filter:
     """
     check_degree(degree)
     start = {"weights": torch.ones(degree + 1, dtype=torch.float64)}
-    return _in_basis(
-        "bernstein",
-        degree,
-        lambda frequency: bernstein(frequency / 2, degree),
-        start,
-        lambda raw: torch.relu(raw["weights"]),
-    )
+    link = partial(_rectified, "weights")
+    return _in_basis("bernstein", degree, lambda frequency: bernstein(frequency / 2, degree), start, link)
 
 
 def chebyshev_interpolation_filter(degree: int = 10) -> Filter:
@@ -249,6 +244,10 @@ def legendre_filter(degree: int = 10) -> Filter:
 def _in_basis(name: str, degree: int, basis: Basis, start: Parameters, link: Link = itemgetter("weights")) -> Filter:
     """A filter whose linked parameters are its coefficients in a basis."""
     return Filter(name, start, link, to_chebyshev(basis, degree), equispaced(max(degree, 2)))
+
+
+def _rectified(name: str, parameters: Parameters) -> Tensor:
+    return torch.relu(parameters[name])
 
 
 def _contract(matrix: Tensor, block: Tensor) -> Tensor:
