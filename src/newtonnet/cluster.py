@@ -57,18 +57,15 @@ def _import_ray() -> ModuleType:
 
 
 def _find(address: str | None) -> str | None:
-    """The address to connect to; an error if nothing answers there.
-
-    As in Ray, ``auto`` is the address in the environment, or else the one that ``ray start`` has stored.
-    """
+    """The address to connect to; as in Ray, ``auto`` is the one in the environment, or else in Ray's own file."""
     if address == "auto":
         address = os.environ.get("RAY_ADDRESS") or (CURRENT.read_text().strip() if CURRENT.is_file() else "auto")
     if address is not None and address != "auto":
-        _knock(address)
+        _check_answers(address)
     return address
 
 
-def _knock(address: str) -> None:
+def _check_answers(address: str) -> None:
     """Raise an error if nothing answers at the address; Ray itself would wait a long time."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal():

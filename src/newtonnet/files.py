@@ -17,7 +17,8 @@ def whole_file(path: Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        temporary.chmod(0o666 & ~_umask())
+        os.umask(mask := os.umask(0))  # it can be read only by setting it
+        temporary.chmod(0o666 & ~mask)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -35,7 +36,7 @@ def fill_marked(text: str, word: str, make: Callable[[str], str | None]) -> str:
     Args:
         text: the page.
         word: the first word of its markers.
-        make: from the rest of a marker to the text between; None keeps the present text.
+        make: from the rest of a marker to its text; None keeps the present text.
 
     Returns:
         The page with the new text.
@@ -55,21 +56,15 @@ def fill_marked(text: str, word: str, make: Callable[[str], str | None]) -> str:
     return re.sub(rf"<!-- {re.escape(word)} (?P<rest>[^\n]+?) -->.*?<!-- end -->", fill, text, flags=re.DOTALL)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 def check_writable(path: Path) -> None:
-    """Refuse a path that cannot become a file, before any work is done for it."""
+    """Raise an error for a path that cannot be written to, before any work is done for it."""
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a file to write to")
     existing = next(parent for parent in path.absolute().parents if parent.exists())
     if not existing.is_dir():
         raise ValueError(f"{existing} is a file, so nothing can be written below it; name another place")
     try:
-        with tempfile.TemporaryFile(dir=existing):  # permissions do not tell: a file system may be read-only
+        with tempfile.TemporaryFile(dir=existing):  # permissions are not enough: a file system may be read-only
             pass
     except OSError as reason:
         raise ValueError(f"nothing can be written to {existing} ({reason.strerror}); name another place") from None

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 
 def meant(wanted: str, names: Iterable[str]) -> str:
-    """The name that is nearest, in whatever case, as a question; nothing where none is near.
+    """The closest name, ignoring case, as a question; empty if none is close.
 
     >>> meant("Colour", ["id", "colour"]), meant("age", ["id", "colour"])
     ("did you mean 'colour'? ", '')

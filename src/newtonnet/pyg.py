@@ -1,4 +1,4 @@
-"""The door for PyTorch Geometric users: the learned spectral filter as a layer of their own models."""
+"""The learned spectral filter as a layer for PyTorch Geometric models."""
 
 from collections.abc import Iterable
 
@@ -20,17 +20,17 @@ class NewtonConv(nn.Module):
 
     The layer keeps the number of channels and mixes none of them; put linear layers around it. As in PyTorch Geometric,
     an undirected edge is given in both directions, repeated edges add up and messages flow from source to target;
-    self-loops are left out. Nothing of a graph is remembered between calls, and edge weights get no gradient.
+    self-loops are left out. Nothing is cached between calls, and edge weights get no gradient.
 
     On a directed graph D holds out-degrees, as in ``get_laplacian`` and ``ChebConv`` (``gcn_norm`` takes in-degrees),
-    and an edge is divided by the roots of those of both its ends. So a node without out-edges sends nothing and gets
-    nothing either: the filter multiplies its signal by :math:`g(1)`.
+    and the weight of an edge is divided by the square roots of the out-degrees of both ends. So a node without
+    out-edges neither sends nor receives messages: the filter multiplies its signal by :math:`g(1)`.
 
-    Signals in half precision, and all signals under ``torch.autocast``, are filtered in float32 at least and come back
+    Signals in half precision, and all signals under ``torch.autocast``, are filtered in float32 at least and returned
     in their own type.
 
     Args:
-        degree: degree K of the filter; the points' number decides where points are given.
+        degree: degree K of the filter; ignored if points are given, whose number is K + 1.
         points: distinct points in [0, 2]; equispaced ones if not given.
         nonnegative: pass the values through a ReLU.
 
@@ -115,7 +115,6 @@ def _operator(edge_index: Tensor, edge_weight: Tensor | None, n: int) -> Operato
         raise ValueError("edge weights must be finite and not negative")
     kept = source != target
     adjacency = sp.csr_array((weight[kept], (source[kept], target[kept])), shape=(n, n))
-    adjacency.sum_duplicates()
     forward = normalise(adjacency, symmetric=False)
     return Operator(forward.transpose, forward.matrix)
 

@@ -65,8 +65,10 @@ def test_labels_that_are_none_are_refused(graph, y, message):
 
 
 def test_numbers_and_texts_side_by_side_are_refused(graph):
-    with pytest.raises(ValueError, match="all numbers or all strings"):
+    with pytest.raises(ValueError, match="all numbers or all strings, got numbers, strings"):
         read_labels(graph, [1, "a", 1, "a"])
+    with pytest.raises(ValueError, match="all numbers or all strings, got booleans, numbers"):
+        read_labels(graph, [1, True, 1, False])
 
 
 def test_a_graph_keeps_its_own_labels_and_its_class_names(graph):

@@ -393,6 +393,12 @@ def test_pyg_sparse_features_equal_dense_ones(layout, sparse_layouts):
     assert from_pyg(pyg_data(x=sparse[layout], y=None)).checksum == from_pyg(pyg_data(x=values, y=None)).checksum
 
 
+@pytest.mark.parametrize("layout", ["coo", "csr", "csc"])
+def test_edges_take_sparse_tensors_as_features(layout, sparse_layouts):
+    sparse, values = sparse_layouts
+    assert from_edges([[0], [1]], sparse[layout]).checksum == from_edges([[0], [1]], values).checksum
+
+
 def test_pyg_sparse_features_with_repeated_entries_are_added_up():
     entries, values = torch.tensor([[0, 0, 2], [1, 1, 39]]), torch.tensor([1.0, 2.0, 5.0])
     x = torch.sparse_coo_tensor(entries, values, (3, 40), check_invariants=True)

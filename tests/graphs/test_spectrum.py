@@ -8,7 +8,6 @@ import torch
 from newtonnet.datasets import csbm
 from newtonnet.graphs import (
     band_projectors,
-    chebyshev_moments,
     energy_density,
     from_edges,
     from_scipy,
@@ -16,6 +15,7 @@ from newtonnet.graphs import (
     spectral_density,
     spectrum,
 )
+from newtonnet.graphs.propagate import chebyshev_moments
 
 TINY = ["path", "ring", "two cliques", "random"]
 
@@ -88,16 +88,15 @@ def test_graph_beyond_the_limit_is_refused():
         spectrum(from_edges(np.zeros((2, 0), dtype=np.int64), np.ones((6001, 1))))
 
 
-@pytest.mark.parametrize("self_loops", [False, True])
 @pytest.mark.parametrize("name", TINY)
-def test_projectors_sum_over_the_eigenvectors_of_their_band(name, self_loops, tiny_graphs, dense_laplacian):
-    frequencies, vectors = np.linalg.eigh(dense_laplacian(tiny_graphs[name], self_loops=self_loops))
+def test_projectors_sum_over_the_eigenvectors_of_their_band(name, tiny_graphs, dense_laplacian):
+    frequencies, vectors = np.linalg.eigh(dense_laplacian(tiny_graphs[name]))
     expected = [np.zeros((len(vectors), len(vectors))) for _ in range(3)]
     for frequency, vector in zip(frequencies, vectors.T, strict=True):
-        # Ring with self-loops and cliques have frequencies on an edge: those belong to the band above.
+        # Cliques have frequencies on an edge: those belong to the band above.
         band = 0 if frequency < 2 / 3 - 1e-12 else 1 if frequency < 4 / 3 - 1e-12 else 2
         expected[band] += np.outer(vector, vector)
-    np.testing.assert_allclose(band_projectors(tiny_graphs[name], self_loops=self_loops), expected, atol=1e-12)
+    np.testing.assert_allclose(band_projectors(tiny_graphs[name]), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", TINY)
@@ -156,10 +155,9 @@ def graph():
     return csbm(0.3, nodes=800, features=2, degree=6.0, seed=1)
 
 
-@pytest.mark.parametrize("self_loops", [False, True])
-def test_cumulative_density_is_near_the_exact_one(graph, self_loops):
-    exact, _ = spectrum(graph, self_loops=self_loops)
-    density = spectral_density(graph, moments=120, probes=32, self_loops=self_loops)
+def test_cumulative_density_is_near_the_exact_one(graph):
+    exact, _ = spectrum(graph)
+    density = spectral_density(graph, moments=120, probes=32)
     share = np.searchsorted(exact, density.frequencies, side="right") / len(exact)
     # Compared where the kernel's width cannot matter: averaged over a tenth of the spectrum.
     window = np.ones(41) / 41

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
-from newtonnet.graphs import homophily, trusted_graph
+from newtonnet.graphs import Graph, homophily
 from newtonnet.out_of_core import (
     adjacency_of,
     as_large,
@@ -161,17 +161,17 @@ def test_more_edges_than_a_graph_can_hold_are_refused(tmp_path, rng, monkeypatch
 
 def test_a_trusted_graph_is_still_checked_where_that_is_cheap(path):
     features, labels = np.array(path.features), np.array(path.labels)
-    names = {"class_names": ["a", "b"]}
+    names = {"class_names": ("a", "b"), "trusted": True}
     with pytest.raises(ValueError, match="adjacency must have shape"):
-        trusted_graph(features, sp.csr_array((2, 2), dtype=np.float32), labels, **names)
+        Graph(features, sp.csr_array((2, 2), dtype=np.float32), labels, **names)
     with pytest.raises(TypeError, match="adjacency must be float32"):
-        trusted_graph(features, path.adjacency.astype(np.float64), labels, **names)
+        Graph(features, path.adjacency.astype(np.float64), labels, **names)
     with pytest.raises(ValueError, match="features must be finite"):
-        trusted_graph(features * np.float32(np.inf), path.adjacency, labels, **names)
+        Graph(features * np.float32(np.inf), path.adjacency, labels, **names)
     with pytest.raises(ValueError, match=r"labels must be -1 or 0\.\.0"):
-        trusted_graph(features, path.adjacency, labels, class_names=["a"])
+        Graph(features, path.adjacency, labels, class_names=("a",), trusted=True)
     with pytest.raises(ValueError, match="expected 3 node names"):
-        trusted_graph(features, path.adjacency, labels, **names, node_names=["one"])
+        Graph(features, path.adjacency, labels, **names, node_names=("one",))
 
 
 def test_a_graph_on_disk_is_printed_in_one_line(tmp_path, rng):

@@ -7,8 +7,7 @@ import torch
 from newtonnet.nn import Noise, Options, build
 from newtonnet.out_of_core import OutOfCoreNet, propagate_to_disk
 from newtonnet.out_of_core.batches import BatchRows, RowReader
-from newtonnet.polynomials import newton_filter
-from newtonnet.polynomials.points import equispaced
+from newtonnet.polynomials import equispaced, newton_filter
 
 
 def network(hidden, *, features=3, classes=2, degree=4, dropout=0.0, dtype=torch.float64):

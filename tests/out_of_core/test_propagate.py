@@ -8,8 +8,7 @@ from newtonnet import kernels
 from newtonnet.graphs import normalised_operator, propagate
 from newtonnet.out_of_core import open_store, propagate_to_disk, write_graph
 from newtonnet.out_of_core.batches import RowReader
-from newtonnet.polynomials import newton_filter
-from newtonnet.polynomials.points import chebyshev_points
+from newtonnet.polynomials import chebyshev_points, newton_filter
 
 
 def dense(features):

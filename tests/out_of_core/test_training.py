@@ -24,8 +24,7 @@ from newtonnet.out_of_core import (
 from newtonnet.out_of_core import training as out_of_core_training
 from newtonnet.out_of_core.batches import epoch_batches, sample_edges
 from newtonnet.out_of_core.training import make_job, pack, train_splits, unpack
-from newtonnet.polynomials import newton_filter
-from newtonnet.polynomials.points import equispaced
+from newtonnet.polynomials import equispaced, newton_filter
 from newtonnet.training import Config, Record, Setting, fit, predicted_homophily, summarise
 
 

@@ -1,11 +1,10 @@
 """Graphs: the data structure, builders, normalised operators, propagation, spectrum and homophily."""
 
 from .builders import as_graph, code_labels, from_edges, from_networkx, from_pyg, from_scipy, named_classes
-from .edges import components, edge_blocks, isolated_nodes, known_edges
-from .graph import Features, Graph, check_trainable, compact, read_rows, trusted_graph
+from .graph import Features, Graph, check_trainable, compact, components, isolated_nodes, known_edges, read_rows
 from .homophily import Homophily, homophily
 from .operators import Operator, csr_tensor, normalise, normalised_operator, sparse_tensor
-from .propagate import chebyshev_moments, propagate
+from .propagate import propagate
 from .spectrum import BANDS, Density, band_projectors, energy_density, spectral_density, spectrum
 
 __all__ = [
@@ -17,13 +16,11 @@ __all__ = [
     "Operator",
     "as_graph",
     "band_projectors",
-    "chebyshev_moments",
     "check_trainable",
     "code_labels",
     "compact",
     "components",
     "csr_tensor",
-    "edge_blocks",
     "energy_density",
     "from_edges",
     "from_networkx",
@@ -40,5 +37,4 @@ __all__ = [
     "sparse_tensor",
     "spectral_density",
     "spectrum",
-    "trusted_graph",
 ]

@@ -1,6 +1,6 @@
 """Graphs from what people have: edge lists, scipy matrices, networkx graphs, PyTorch Geometric data; and labels."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # slow to import, and already imported by a caller who passes
 
 def from_edges(
     edges: ArrayLike,
-    features: ArrayLike | sp.sparray | sp.spmatrix,
+    features: ArrayLike | sp.sparray | sp.spmatrix | torch.Tensor,
     *,
     labels: ArrayLike | None = None,
     weights: ArrayLike | None = None,
@@ -71,7 +71,7 @@ def from_edges(
 
 def from_scipy(
     adjacency: sp.sparray | sp.spmatrix,
-    features: ArrayLike | sp.sparray | sp.spmatrix,
+    features: ArrayLike | sp.sparray | sp.spmatrix | torch.Tensor,
     *,
     labels: ArrayLike | None = None,
     class_names: Sequence[str] | None = None,
@@ -171,21 +171,19 @@ def from_networkx(
         raise ValueError(f"all nodes must have the same number of features, got shapes {sorted(widths)}")
     labels, classes = code_labels([graph.nodes[node].get(label) for node in nodes], len(nodes))
     position = {node: index for index, node in enumerate(nodes)}
-    triples = [(position[u], position[v], _weight(u, v, data, weight)) for u, v, data in graph.edges(data=True)]
-    u, v, w = zip(*triples, strict=True) if triples else ((), (), ())
+    ends = [(position[u], position[v]) for u, v in graph.edges()]
     return from_edges(
-        np.array([u, v], dtype=np.int64),
+        np.array(ends, dtype=np.int64).reshape(-1, 2).T,
         np.stack(rows) if rows else np.zeros((0, 0), dtype=np.float32),
         labels=labels,
-        weights=np.array(w),
+        weights=[_weight(u, v, value) for u, v, value in graph.edges(data=weight, default=1.0)],
         class_names=[str(value) for value in classes],
         node_names=[str(node) for node in nodes],
         name=name,
     )
 
 
-def _weight(u: Any, v: Any, data: Mapping[str, Any], name: str) -> float:
-    value = data.get(name, 1.0)
+def _weight(u: Any, v: Any, value: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -203,33 +201,25 @@ def from_pyg(data: "Data", *, name: str = "graph", directed: bool = False) -> Gr
     """
     if data.x is None or data.edge_index is None:
         raise ValueError("expected data with x and edge_index; one of them is None")
-    x = data.x.detach().cpu().float()
-    labels, classes = (None, None) if data.y is None else code_labels(data.y.detach().cpu().numpy(), len(x))
+    labels, classes = (None, None) if data.y is None else code_labels(data.y.detach().cpu().numpy(), len(data.x))
     weights = data.get("edge_weight", data.edge_attr)
     if weights is not None:
         weights = weights.detach().cpu().numpy()
-        if weights.ndim == 2 and weights.shape[1] == 1:
-            weights = weights[:, 0]
-        if weights.ndim > 1:
+        if weights.shape[1:] not in ((), (1,)):
             raise ValueError(
                 f"expected one weight for each edge, got edge_attr of shape {weights.shape}; put weights in "
                 "edge_weight, or set edge_attr to None"
             )
+        weights = weights.reshape(len(weights))
     return from_edges(
         data.edge_index.detach().cpu().numpy(),
-        _scipy(x) if x.layout != torch.strided else x.numpy(),
+        data.x,
         labels=labels,
         weights=weights,
         class_names=None if classes is None else [str(value) for value in classes],
         name=name,
         directed=directed,
     )
-
-
-def _scipy(x: torch.Tensor) -> sp.csr_array:
-    # Not with torch's CSR, which warns that it is in beta.
-    coo = x.to_sparse(layout=torch.sparse_coo).coalesce()
-    return sp.csr_array((coo.values().numpy(), tuple(coo.indices().numpy().astype(np.int32))), shape=x.shape)
 
 
 def code_labels(y: ArrayLike | Sequence[Any], nodes: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
@@ -244,10 +234,21 @@ def code_labels(y: ArrayLike | Sequence[Any], nodes: int) -> tuple[NDArray[np.in
     >>> code_labels([3, -1, 7, 3], 4)
     (array([ 0, -1,  1,  0]), array([3, 7]))
     """
-    known, values = _known(y, nodes)
-    classes, codes = np.unique(values, return_inverse=True)
+    given = np.asarray(y, dtype=object) if isinstance(y, list | tuple) else np.asarray(y)
+    known = ~np.ma.getmaskarray(y) if isinstance(y, np.ma.MaskedArray) else np.ones(given.shape, dtype=np.bool_)
+    if given.ndim == 2 and given.shape[1] == 1:
+        given, known = given[:, 0], known[:, 0]
+    if given.shape != (nodes,):
+        raise ValueError(f"expected {nodes} labels, one for each node, got shape {given.shape}")
+    if given.dtype.kind in "iub":
+        known &= given != -1
+        values = given[known]
+    else:
+        given = np.array([_plain(value) for value in given], dtype=object) if given.dtype.kind == "O" else given
+        known &= np.array([not _missing(value) for value in given], dtype=np.bool_)
+        values = _of_one_kind(given[known].tolist())
     labels = np.full(nodes, -1, dtype=np.int64)
-    labels[known] = codes
+    classes, labels[known] = np.unique(values, return_inverse=True)
     return labels, classes
 
 
@@ -267,31 +268,19 @@ def named_classes(names: Sequence[str]) -> NDArray[Any]:
     return np.array(names)
 
 
-def _known(y: ArrayLike | Sequence[Any], nodes: int) -> tuple[NDArray[np.bool_], NDArray[Any]]:
-    """Which nodes have a label, shape ``(n,)``, and those labels, whole numbers as integers."""
-    given = np.asarray(y, dtype=object) if isinstance(y, list | tuple) else np.asarray(y)
-    masked = np.ma.getmaskarray(y) if isinstance(y, np.ma.MaskedArray) else np.zeros(given.shape, dtype=np.bool_)
-    if given.ndim == 2 and given.shape[1] == 1:
-        given, masked = given[:, 0], masked[:, 0]
-    if given.shape != (nodes,):
-        raise ValueError(f"expected {nodes} labels, one for each node, got shape {given.shape}")
-    if given.dtype.kind in "iub":
-        known = ~masked & (given != -1 if given.dtype.kind == "i" else True)
-        return known, given[known]
-    given = np.array([_plain(value) for value in given], dtype=object) if given.dtype.kind == "O" else given
-    known = ~masked & np.array([not _missing(value) for value in given], dtype=np.bool_)
-    found = given[known].tolist()
-    kinds = {_kind(value) for value in found}
-    if len(kinds) > 1 or not kinds <= {str, bool, float}:
-        names = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise ValueError(f"labels must be all numbers or all strings, got {names}; use one type")
+def _of_one_kind(found: list[Any]) -> NDArray[Any]:
+    """All strings, all booleans, or all whole numbers, as integers."""
+    names = {str: "strings", bool: "booleans", int: "numbers", float: "numbers", np.number: "numbers"}
+    kinds = {next((names[t] for t in names if isinstance(value, t)), type(value).__name__) for value in found}
+    if len(kinds) > 1 or not kinds <= set(names.values()):
+        raise ValueError(f"labels must be all numbers or all strings, got {', '.join(sorted(kinds))}; use one type")
     values = np.array(found)
     if values.dtype.kind == "f":
         broken = values[~np.isfinite(values) | (values != np.round(values)) | (np.abs(values) > 2**53)]
         if len(broken):
             raise ValueError(f"labels must be classes, got the number {broken[0]}; use whole numbers or strings")
         values = values.astype(np.int64)
-    return known, values
+    return values
 
 
 def _plain(value: Any) -> Any:
@@ -299,15 +288,6 @@ def _plain(value: Any) -> Any:
     if value is np.ma.masked:
         return None
     return value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
-
-
-def _kind(value: Any) -> type:
-    """String, boolean or number, whichever library it comes from."""
-    if isinstance(value, bool | np.bool_):
-        return bool
-    if isinstance(value, int | float | np.number):
-        return float
-    return str if isinstance(value, str) else type(value)
 
 
 def _missing(value: Any) -> bool:
@@ -320,17 +300,21 @@ def _missing(value: Any) -> bool:
         return True
 
 
-def _features(features: ArrayLike | sp.sparray | sp.spmatrix) -> Features:
+def _features(features: ArrayLike | sp.sparray | sp.spmatrix | torch.Tensor) -> Features:
+    if isinstance(features, torch.Tensor):
+        features = features.detach().cpu().float()
+        if features.layout != torch.strided:  # not by torch's CSR, which warns that it is in beta
+            coo = features.to_sparse(layout=torch.sparse_coo).coalesce()
+            entries = coo.values().numpy(), tuple(coo.indices().numpy().astype(np.int32))
+            return compact(sp.csr_array(entries, shape=coo.shape))
+        features = features.numpy()
     if isinstance(features, sp.sparray | sp.spmatrix):
         # A copy, because compact() cleans in place and Graph freezes its arrays.
         return compact(sp.csr_array(features, dtype=np.float32, copy=True))
-    dense = features.detach().cpu().float().numpy() if isinstance(features, torch.Tensor) else features
     try:
-        x = np.array(dense, dtype=np.float32)
+        x = np.array(features, dtype=np.float32)
     except (TypeError, ValueError) as reason:
-        raise ValueError(
-            f"features must be numbers, shape (nodes, features): {reason}; encode strings first"
-        ) from reason
+        raise ValueError(f"features must be numbers of shape (nodes, features): {reason}; encode strings") from reason
     if x.ndim != 2:
         raise ValueError(f"features must have shape (nodes, features), got {x.shape}")
     return compact(x)
@@ -357,24 +341,12 @@ def _adjacency(ends: NDArray[np.integer], weights: ArrayLike | None, n: int, *, 
         source, target, w = np.concatenate([source, target]), np.concatenate([target, source]), np.concatenate([w, w])
     if bool((w == 1).all()):
         matrix = sp.csr_array((w, (source, target)), shape=(n, n))
-        matrix.sum_duplicates()
         matrix.data[:] = 1
     else:
-        matrix = _largest(source, target, w, n)
+        pairs, places = np.unique(source.astype(np.int64) * n + target, return_inverse=True)
+        largest = np.zeros(len(pairs), dtype=np.float32)
+        np.maximum.at(largest, places, w)
+        matrix = sp.csr_array((largest, (pairs // n, pairs % n)), shape=(n, n))
     if matrix.nnz >= np.iinfo(np.int32).max:
         raise ValueError(f"at most {np.iinfo(np.int32).max - 1} stored edges are supported in memory, got {matrix.nnz}")
     return sp.csr_array((matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)), shape=(n, n))
-
-
-def _largest(
-    source: NDArray[np.integer], target: NDArray[np.integer], weights: NDArray[np.float32], n: int
-) -> sp.csr_array:
-    """The largest weight of each pair: one sort of the pairs as numbers, then a maximum over equal ones."""
-    pairs = source.astype(np.int64) * n + target
-    order = np.argsort(pairs, kind="stable")
-    pairs = pairs[order]
-    first = np.flatnonzero(np.diff(pairs, prepend=-1))
-    largest = np.maximum.reduceat(weights[order], first) if len(first) else weights
-    pairs = pairs[first]
-    rows = np.searchsorted(pairs, np.arange(n + 1, dtype=np.int64) * n)
-    return sp.csr_array((largest, (pairs % n).astype(np.int32), rows), shape=(n, n))

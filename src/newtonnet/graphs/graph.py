@@ -1,15 +1,17 @@
-"""The graph that everything else reads: features, adjacency and labels, checked when it is built."""
+"""The graph that everything else reads: features, adjacency and labels, checked when it is built; and its edges."""
 
 import hashlib
 import mmap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import InitVar, dataclass
 from functools import cached_property
 from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+
+from .plan import row_blocks
 
 Features: TypeAlias = NDArray[np.float32] | sp.csr_array
 
@@ -33,6 +35,7 @@ class Graph:
         node_names: one name for each node, or none at all.
         name: name of the graph in records and reports.
         directed: edges are directed (only to repeat published runs; everything else assumes symmetry).
+        trusted: check only the shape and types of the adjacency, which may be a file too large to read.
     """
 
     features: Features
@@ -42,14 +45,19 @@ class Graph:
     node_names: tuple[str, ...] = ()
     name: str = "graph"
     directed: bool = False
+    trusted: InitVar[bool] = False
 
-    def __post_init__(self) -> None:
-        check_features(self.features)
+    def __post_init__(self, trusted: bool) -> None:
+        _check_features(self.features)
         n = self.features.shape[0]
-        check_adjacency(self.adjacency, n, directed=self.directed)
-        check_labels(self.labels, n, len(self.class_names))
-        check_names(self.node_names, n)
-        _freeze(self)
+        _check_form(self.adjacency, n)
+        if not trusted:
+            _check_entries(self.adjacency, directed=self.directed)
+        _check_labels(self.labels, n, len(self.class_names))
+        if self.node_names and len(self.node_names) != n:
+            raise ValueError(f"expected {n} node names, one for each row of features, got {len(self.node_names)}")
+        for array in (*_arrays(self.features), *_arrays(self.adjacency), self.labels):
+            array.setflags(write=False)
 
     @property
     def nodes(self) -> int:
@@ -76,10 +84,7 @@ class Graph:
     @cached_property
     def pairs(self) -> NDArray[np.int32]:
         """Ends of every edge once, shape ``(2, E)``."""
-        rows = np.repeat(np.arange(self.nodes, dtype=np.int32), np.diff(self.adjacency.indptr))
-        columns = self.adjacency.indices
-        kept = slice(None) if self.directed else rows < columns
-        ends = np.stack([rows[kept], columns[kept]]).astype(np.int32, copy=False)
+        ends = np.concatenate(list(edge_blocks(self)), axis=1)
         ends.setflags(write=False)
         return ends
 
@@ -106,9 +111,12 @@ class Graph:
             class_names: one name for each class; the same if not given.
         """
         names = self.class_names if class_names is None else class_names
-        check_labels(labels, self.nodes, len(names))
+        _check_labels(labels, self.nodes, len(names))
+        labels.setflags(write=False)
         kept = {name: value for name, value in vars(self).items() if name not in ("labelled", "checksum")}
-        return _assembled({**kept, "labels": labels, "class_names": names})
+        graph = object.__new__(Graph)  # not the constructor, which would check the shared parts again
+        vars(graph).update(kept, labels=labels, class_names=names)
+        return graph
 
     def __repr__(self) -> str:
         return (
@@ -117,45 +125,55 @@ class Graph:
         )
 
 
-def trusted_graph(
-    features: Features,
-    adjacency: sp.csr_array,
-    labels: NDArray[np.int64],
-    *,
-    class_names: Sequence[str],
-    node_names: Sequence[str] = (),
-    name: str = "graph",
-) -> Graph:
-    """An undirected graph whose adjacency is not checked, because it may be too large.
+def edge_blocks(graph: Graph) -> Iterator[NDArray[np.int32]]:
+    """The columns of ``graph.pairs``, a block ``(2, m)`` at a time, because the adjacency may be a file."""
+    pointers = graph.adjacency.indptr
+    for rows in row_blocks(pointers):
+        inside = slice(int(pointers[rows.start]), int(pointers[rows.stop]))
+        counts = np.diff(pointers[rows.start : rows.stop + 1])
+        sources = np.repeat(np.arange(rows.start, rows.stop, dtype=np.int32), counts)
+        targets = read_rows(graph.adjacency.indices, inside)
+        kept = slice(None) if graph.directed else sources < targets
+        yield np.stack([sources[kept], targets[kept]])
 
-    Args:
-        features: as in :class:`Graph`, with the same checks.
-        adjacency: as in :class:`Graph`; only its shape and types are checked.
-        labels: as in :class:`Graph`, with the same checks.
-        class_names: one name for each class.
-        node_names: one name for each node, or none at all.
-        name: the graph's name.
+
+def known_edges(graph: Graph) -> int:
+    """Number of edges whose two ends have a label."""
+    known = graph.labels >= 0
+    return sum(int(np.count_nonzero(known[a] & known[b])) for a, b in edge_blocks(graph))
+
+
+def isolated_nodes(graph: Graph) -> int:
+    """Number of nodes without an edge, in either direction."""
+    touched = np.zeros(graph.nodes, dtype=np.bool_)
+    for ends in edge_blocks(graph):
+        touched[ends] = True
+    return int((~touched).sum())
+
+
+def components(graph: Graph) -> int:
+    """Number of connected components, ignoring directions; an isolated node is one.
+
+    >>> from newtonnet.graphs import from_edges
+    >>> components(from_edges([[0, 3, 4], [2, 2, 5]], np.eye(7)))
+    4
     """
-    check_features(features)
-    n = features.shape[0]
-    check_form(adjacency, n)
-    check_labels(labels, n, len(class_names))
-    check_names(node_names, n)
-    own = {"class_names": tuple(class_names), "node_names": tuple(node_names), "name": name, "directed": False}
-    return _assembled({"features": features, "adjacency": adjacency, "labels": labels, **own})
-
-
-def _assembled(fields: dict[str, object]) -> Graph:
-    """A graph from checked parts."""
-    graph = object.__new__(Graph)
-    vars(graph).update(fields)
-    _freeze(graph)
-    return graph
-
-
-def _freeze(graph: Graph) -> None:
-    for array in (*_arrays(graph.features), *_arrays(graph.adjacency), graph.labels):
-        array.setflags(write=False)
+    # Union-find: a node points to itself or to a smaller node of its component. Edges link the roots of their ends, and
+    # chains of pointers are shortened, until the two ends of every edge have the same root.
+    root = np.arange(graph.nodes, dtype=np.int32)
+    changed = True
+    while changed:
+        changed = False
+        for ends in edge_blocks(graph):
+            a, b = root[ends]
+            apart = a != b
+            if apart.any():
+                changed = True
+                a, b = a[apart], b[apart]
+                np.minimum.at(root, np.maximum(a, b), np.minimum(a, b))
+        while changed and not np.array_equal(shorter := root[root], root):
+            root = shorter
+    return int(np.count_nonzero(root == np.arange(graph.nodes)))
 
 
 def check_trainable(graph: Graph) -> None:
@@ -183,9 +201,8 @@ def compact(features: Features) -> Features:
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
         return matrix
-    return np.ascontiguousarray(
-        features.toarray() if isinstance(features, sp.csr_array) else features, dtype=np.float32
-    )
+    dense = features.toarray() if isinstance(features, sp.csr_array) else features
+    return np.ascontiguousarray(dense, dtype=np.float32)
 
 
 def _hash(*arrays: NDArray[np.generic]) -> str:
@@ -201,7 +218,7 @@ def _arrays(matrix: Features) -> tuple[NDArray[np.generic], ...]:
     return (matrix.data, matrix.indices, matrix.indptr) if isinstance(matrix, sp.csr_array) else (matrix,)
 
 
-def check_features(features: Features) -> None:
+def _check_features(features: Features) -> None:
     """Features are a finite float32 matrix, dense or CSR, with at least one row and one column."""
     if not isinstance(features, np.ndarray | sp.csr_array):
         raise TypeError(f"features must be a numpy array or a scipy csr_array, got {type(features).__name__}")
@@ -210,26 +227,32 @@ def check_features(features: Features) -> None:
         raise ValueError(f"features must have shape (nodes, features) with at least one of each, got {features.shape}")
     if features.dtype != np.float32:
         raise TypeError(f"features must be float32, got {features.dtype}")
-    values = features.data if isinstance(features, sp.csr_array) else features
-    if not np.isfinite(values).all():
-        rows = features.tocoo().row[~np.isfinite(values)] if isinstance(features, sp.csr_array) else None
-        first = int(rows.min() if rows is not None else np.flatnonzero(~np.isfinite(features).all(axis=1))[0])
-        raise ValueError(
-            f"features must be finite, but node {first} has a NaN or infinite feature (or one above 3.4e38); fill or "
-            "drop it"
-        )
+    finite = np.isfinite(features.data if isinstance(features, sp.csr_array) else features)
+    if not finite.all():
+        node = int(np.argmin(finite)) // features.shape[1]
+        if isinstance(features, sp.csr_array):
+            node = int((features.indptr <= np.argmin(finite)).sum()) - 1
+        raise ValueError(f"features must be finite float32, but node {node} has a NaN or infinite one; fill or drop it")
 
 
-def check_adjacency(adjacency: sp.csr_array, n: int, *, directed: bool) -> None:
-    """An adjacency is a canonical CSR matrix of n nodes with positive weights, without self-loops, symmetric."""
+def _check_form(adjacency: sp.csr_array, n: int) -> None:
+    """The adjacency is a CSR matrix of the right shape and types; its entries are not read."""
     if not isinstance(adjacency, sp.csr_array):
         raise TypeError(f"adjacency must be a scipy csr_array, got {type(adjacency).__name__}")
+    if adjacency.shape != (n, n):
+        raise ValueError(f"adjacency must have shape ({n}, {n}) to fit {n} rows of features, got {adjacency.shape}")
+    types = [adjacency.dtype, adjacency.indices.dtype, adjacency.indptr.dtype]
+    if types != [np.float32, np.int32, np.int32]:
+        raise TypeError(f"adjacency must be float32 with int32 indices, got {', '.join(map(str, types))}")
+
+
+def _check_entries(adjacency: sp.csr_array, *, directed: bool) -> None:
+    """The adjacency is canonical, has weights above 0 and no self-loops, and is symmetric unless directed."""
     _check_indices(adjacency, "adjacency")
-    check_form(adjacency, n)
     if not adjacency.has_canonical_format:
         raise ValueError("adjacency must have sorted indices without duplicates; build the graph with from_scipy")
     check_weights(adjacency.data)
-    if adjacency.nnz and float(adjacency.data.min()) == 0:
+    if not adjacency.data.all():
         raise ValueError("adjacency stores edges of weight 0; build the graph with from_scipy, which drops them")
     if adjacency.diagonal().any():
         raise ValueError("adjacency must have no self-loops; build the graph with from_scipy, which drops them")
@@ -237,18 +260,8 @@ def check_adjacency(adjacency: sp.csr_array, n: int, *, directed: bool) -> None:
         raise ValueError("adjacency must be symmetric; build the graph with from_scipy, which symmetrises it")
 
 
-def check_form(adjacency: sp.csr_array, n: int) -> None:
-    """The adjacency has the right shape and types; its entries are not read."""
-    if adjacency.shape != (n, n):
-        raise ValueError(f"adjacency must have shape ({n}, {n}) to fit {n} rows of features, got {adjacency.shape}")
-    if adjacency.dtype != np.float32 or adjacency.indices.dtype != np.int32 or adjacency.indptr.dtype != np.int32:
-        raise TypeError(
-            f"adjacency must be float32 with int32 indices, got {adjacency.dtype}, {adjacency.indices.dtype}"
-        )
-
-
 def _check_indices(matrix: Features, name: str) -> None:
-    """The indices of a CSR matrix lie inside it; otherwise scipy would read foreign memory."""
+    """The indices of a CSR matrix lie inside it; otherwise scipy would read outside of its arrays."""
     if isinstance(matrix, sp.csr_array):
         try:
             matrix.check_format(full_check=True)
@@ -263,21 +276,15 @@ def check_weights(weights: NDArray[np.floating]) -> None:
         raise ValueError(f"edge weights must be finite and not negative, but entry {bad[0]} is {weights[bad[0]]}")
 
 
-def check_labels(labels: NDArray[np.int64], n: int, classes: int) -> None:
+def _check_labels(labels: NDArray[np.int64], n: int, classes: int) -> None:
     """Labels are one int64 for each node, -1 or the number of a class."""
     if not isinstance(labels, np.ndarray) or labels.dtype != np.int64:
-        kind = labels.dtype if isinstance(labels, np.ndarray) else type(labels).__name__
+        kind = getattr(labels, "dtype", type(labels).__name__)
         raise TypeError(f"labels must be an int64 numpy array (-1 means unknown), got {kind}")
     if labels.shape != (n,):
         raise ValueError(f"expected {n} labels, one for each row of features, got shape {labels.shape}")
-    if n and (labels.min() < -1 or labels.max() >= classes):
+    if labels.min() < -1 or labels.max() >= classes:
         raise ValueError(f"labels must be -1 or 0..{classes - 1}, got {labels.min()}..{labels.max()}")
-
-
-def check_names(names: Sequence[str], n: int) -> None:
-    """There is one name for each node, or none at all."""
-    if names and len(names) != n:
-        raise ValueError(f"expected {n} node names, one for each row of features, got {len(names)}")
 
 
 def read_rows(array: NDArray[Any], rows: slice) -> NDArray[Any]:

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .edges import edge_blocks
-from .graph import Graph
+from .graph import Graph, edge_blocks
 
 
 @dataclass(frozen=True)
@@ -16,10 +15,9 @@ class Homophily:
     Attributes:
         edge: share of edges that join equal labels.
         node: the same share over the edges of a node, averaged over nodes.
-        class_insensitive: excess of each class's share over its share of the nodes.
-        adjusted: edge homophily rescaled so that chance is 0 and all edges is 1.
-        chance: share of edges that join equal labels by chance, given the class degrees,
-            :math:`\sum_k (D_k / 2E)^2`.
+        class_insensitive: excess of each class's share over its share of the nodes, averaged over classes.
+        adjusted: edge homophily rescaled so that chance is 0 and the maximum is 1.
+        chance: share of edges that join equal labels by chance, :math:`\sum_k (D_k / 2E)^2`.
     """
 
     edge: float

@@ -65,12 +65,12 @@ class Operator:
     def _native(self) -> bool:
         if self.kernel not in (None, "native", "vendor"):
             raise ValueError(f"the kernel must be native, vendor or None, got {self.kernel!r}")
-        possible = self.matrix.device.type == "cpu" and self.matrix.dtype in kernels.KINDS
-        if self.kernel == "native" and not (possible and kernels.available()):
+        possible = kernels.available() and self.matrix.device.type == "cpu" and self.matrix.dtype in kernels.KINDS
+        if self.kernel == "native" and not possible:
             raise ValueError(
                 "the native kernel needs float32 or float64 on the CPU, and newtonnet installed with a C++ compiler"
             )
-        return possible and kernels.available() and self.kernel != "vendor"
+        return possible and self.kernel != "vendor"
 
     def describe(self) -> str:
         """Which kernel multiplies by this operator, and how."""
@@ -101,45 +101,34 @@ def normalise(
     adjacency: sp.csr_array, *, self_loops: bool = False, symmetric: bool, dtype: torch.dtype = torch.float64
 ) -> Operator:
     """The operator of a bare matrix; a directed one is divided by its row sums on both sides."""
-    matrix = adjacency
-    if self_loops:
-        matrix = sp.csr_array(adjacency + sp.eye_array(matrix.shape[0], dtype=adjacency.dtype, format="csr"))
-    ones = bool((matrix.data == 1).all())
-    degree = np.diff(matrix.indptr).astype(np.float64) if ones else matrix @ np.ones(matrix.shape[1])
-    with np.errstate(divide="ignore"):
-        scale = np.where(degree > 0, degree**-0.5, 0.0)
-    values = torch.empty(matrix.nnz, dtype=dtype)
+    n = adjacency.shape[0]
+    matrix = adjacency + sp.eye_array(n, dtype=adjacency.dtype, format="csr") if self_loops else adjacency
     counts = np.diff(matrix.indptr)
-    for rows in row_blocks(matrix.indptr):  # in float64, some rows at a time: a large graph has little room
+    ones = bool((matrix.data == 1).all())
+    degree = counts.astype(np.float64) if ones else matrix @ np.ones(n)
+    scale = np.power(degree, -0.5, out=np.zeros(n), where=degree > 0)
+    values = torch.empty(matrix.nnz, dtype=dtype)
+    for rows in row_blocks(matrix.indptr):  # some rows at a time, because float64 takes twice the memory
         inside = slice(matrix.indptr[rows.start], matrix.indptr[rows.stop])
         exact = np.repeat(scale[rows], counts[rows]) * scale[matrix.indices[inside]] * matrix.data[inside]
         values[inside] = torch.from_numpy(exact).to(dtype)
-    forward = csr_tensor(
-        torch.from_numpy(matrix.indptr.astype(np.int32)),
-        torch.from_numpy(matrix.indices.astype(np.int32)),
-        values,
-        (int(matrix.shape[0]), int(matrix.shape[1])),
-    )
+    forward = sparse_tensor(matrix, values)
     # A node without neighbours may have any scale; one with neighbours that reach it but none of its own has scale 0.
     pattern = ones and (symmetric or bool((degree > 0).all()))
-    return Operator(
-        forward,
-        forward if symmetric else _transposed(forward),
-        torch.from_numpy(np.where(degree > 0, scale, 1.0)).to(dtype) if pattern else None,
-    )
+    transpose = forward
+    if not symmetric:
+        turned = sp.csr_array((values.numpy(), matrix.indices, matrix.indptr), shape=matrix.shape).T
+        transpose = sparse_tensor(sp.csr_array(turned))
+    own = torch.from_numpy(np.where(degree > 0, scale, 1.0)).to(dtype) if pattern else None
+    return Operator(forward, transpose, own)
 
 
-def _transposed(matrix: Tensor) -> Tensor:
-    parts = (matrix.values().numpy(), matrix.col_indices().numpy(), matrix.crow_indices().numpy())
-    return sparse_tensor(sp.csr_array(sp.csr_array(parts, shape=tuple(matrix.shape)).T))
-
-
-def sparse_tensor(matrix: sp.csr_array) -> Tensor:
-    """A scipy CSR matrix as a torch CSR tensor with int32 indices, which the vendor library multiplies fastest."""
+def sparse_tensor(matrix: sp.csr_array, values: Tensor | None = None) -> Tensor:
+    """A copy of a scipy CSR matrix as a torch CSR tensor with int32 indices; ``values`` replaces its own, uncopied."""
     return csr_tensor(
         torch.from_numpy(matrix.indptr.astype(np.int32)),
         torch.from_numpy(matrix.indices.astype(np.int32)),
-        torch.tensor(matrix.data),
+        torch.tensor(matrix.data) if values is None else values,
         (int(matrix.shape[0]), int(matrix.shape[1])),
     )
 

@@ -14,9 +14,9 @@ def propagate(operator: Operator, x: Tensor, coefficients: Tensor) -> Tensor:
 
     .. math:: Z_{:,p} = \sum_{k=0}^{K} c_{k,p}\, T_k(L - I)\, X_{:,p}, \qquad L - I = -\hat A
 
-    K fused sparse products forward and K backward; the graph is stored once and, whatever K is, only a handful of
-    blocks of the size of ``x``. (The backward pass filters the incoming gradient with the same recurrence and takes
-    the coefficients' gradient from inner products with ``x``, so no intermediate block is kept.)
+    This takes K fused sparse products forward and K backward, and memory for a few blocks of the size of ``x``,
+    whatever K is. (The backward pass filters the incoming gradient with the same recurrence and takes the gradient of
+    the coefficients from inner products with ``x``, so no intermediate block is kept.)
 
     Args:
         operator: :math:`\hat A`, with or without self-loops.
@@ -49,23 +49,8 @@ def propagate(operator: Operator, x: Tensor, coefficients: Tensor) -> Tensor:
 
 
 def chebyshev_moments(operator: Operator, x: Tensor, degree: int) -> Tensor:
-    r"""Moments :math:`x_p^\top T_k(L - I)\, x_p` of each column, by the same recurrence.
-
-    Args:
-        operator: :math:`\hat A`.
-        x: signals, shape ``(n, P, d)``; the channels of a member are summed.
-        degree: the highest :math:`k`.
-
-    Returns:
-        Shape ``(degree + 1, P)``.
-
-    >>> from newtonnet.graphs import from_edges, normalised_operator
-    >>> path = from_edges([[0, 1], [1, 2]], [[1.0], [2.0], [4.0]])
-    >>> chebyshev_moments(normalised_operator(path), torch.ones(3, 1, 1), 1).flatten()
-    tensor([ 3.0000, -2.8284])
-    """
-    inner = _series(operator, x, x.new_zeros(degree + 1, x.shape[1]), against=x)[1]
-    return inner.sum(dim=2)
+    r"""Moments :math:`x_p^\top T_k(L - I)\, x_p` of signals ``(n, P, d)``, summed over d, shape ``(degree + 1, P)``."""
+    return _series(operator, x, x.new_zeros(degree + 1, x.shape[1]), against=x)[1].sum(dim=2)
 
 
 class _Polynomial(torch.autograd.Function):
@@ -84,18 +69,11 @@ class _Polynomial(torch.autograd.Function):
         learned = ctx.needs_input_grad[2]
         against = x if learned else None
         filtered, inner = _series(ctx.operator, gradient, coefficients, against=against, transposed=True)
-        if not learned:
-            return None, filtered, None
-        return None, filtered, inner if coefficients.ndim == 3 else inner.sum(dim=2)
+        return None, filtered, None if not learned else inner if coefficients.ndim == 3 else inner.sum(dim=2)
 
 
 def _series(
-    operator: Operator,
-    x: Tensor,
-    coefficients: Tensor,
-    *,
-    against: Tensor | None = None,
-    transposed: bool = False,
+    operator: Operator, x: Tensor, coefficients: Tensor, *, against: Tensor | None = None, transposed: bool = False
 ) -> tuple[Tensor, Tensor]:
     """Sum of c_k T_k(-A) x, and the inner products of ``against`` with every term, ``(K+1, P, d)``; else empty."""
     n, population, d = x.shape

@@ -34,19 +34,18 @@ def spectrum(graph: Graph, *, self_loops: bool = False) -> tuple[NDArray[np.floa
         raise ValueError(
             f"an exact spectrum is for graphs of at most {LARGEST} nodes, got {graph.nodes}; use spectral_density"
         )
-    operator = normalised_operator(graph, self_loops=self_loops, dtype=torch.float64).matrix
-    laplacian = np.eye(graph.nodes) - operator.to_dense().numpy()
-    frequencies, vectors = np.linalg.eigh(laplacian)
+    operator = normalised_operator(graph, self_loops=self_loops, dtype=torch.float64)
+    frequencies, vectors = np.linalg.eigh(np.eye(graph.nodes) - operator.matrix.to_dense().numpy())
     # Rounding may put the ends of the spectrum slightly outside [0, 2].
     return frequencies.clip(0, 2), vectors
 
 
-def band_projectors(graph: Graph, *, self_loops: bool = False) -> tuple[NDArray[np.float64], ...]:
+def band_projectors(graph: Graph) -> tuple[NDArray[np.float64], ...]:
     r"""Orthogonal projectors onto the low, middle and high frequencies, each ``(n, n)``; they sum to the identity.
 
     A filter with one amplitude per band is :math:`g(L) = g_{low} P_{low} + g_{mid} P_{mid} + g_{high} P_{high}`.
     """
-    frequencies, vectors = spectrum(graph, self_loops=self_loops)
+    frequencies, vectors = spectrum(graph)
     # Rounding must not split an eigenspace on the edge of a band (the cube's frequencies are 0, 2/3, 4/3, 2).
     band = np.searchsorted(BANDS, frequencies + 1e-9, side="right")
     low, high = (vectors[:, band == b] @ vectors[:, band == b].T for b in (0, 2))
@@ -58,9 +57,9 @@ class Density:
     """Distribution of the frequencies of a graph, or of the energy of a signal, over [0, 2].
 
     Attributes:
-        frequencies: an equispaced grid, shape ``(m,)``.
-        density: share per unit of frequency, shape ``(m,)``.
-        cumulative: share up to each point of the grid, from 0 to 1, shape ``(m,)``.
+        frequencies: an equispaced grid from 0 to 2, shape ``(401,)``.
+        density: share per unit of frequency, shape ``(401,)``.
+        cumulative: share up to each frequency of the grid, from 0 to 1, shape ``(401,)``.
     """
 
     frequencies: NDArray[np.float64]
@@ -68,15 +67,7 @@ class Density:
     cumulative: NDArray[np.float64]
 
 
-def spectral_density(
-    graph: Graph,
-    *,
-    moments: int = 80,
-    probes: int = 16,
-    resolution: int = 401,
-    self_loops: bool = False,
-    seed: int = 0,
-) -> Density:
+def spectral_density(graph: Graph, *, moments: int = 80, probes: int = 16, seed: int = 0) -> Density:
     r"""Kernel polynomial estimate of the Laplacian's density from random probes.
 
     .. math::
@@ -89,26 +80,16 @@ def spectral_density(
         graph: an undirected graph; the cost is ``moments`` sparse products with ``probes`` columns.
         moments: resolution of the estimate; peaks are about 6 / moments wide.
         probes: number of random vectors; the error falls as 1 / sqrt(n probes).
-        resolution: number of grid points.
-        self_loops: use the Laplacian with self-loops.
         seed: random seed of the probes.
 
     References:
         Weiße, Wellein, Alvermann, Fehske, The kernel polynomial method, 2006, Eq. (25), (71) and (80).
     """
     signs = np.random.default_rng(seed).integers(0, 2, size=(graph.nodes, probes)) * 2.0 - 1.0
-    measured = _moments(graph, signs, moments, self_loops=self_loops)
-    return _density(measured.mean(dim=1).numpy(), graph.nodes, resolution)
+    return _density(_moments(graph, signs, moments).mean(dim=1).numpy(), graph.nodes)
 
 
-def energy_density(
-    graph: Graph,
-    signals: NDArray[np.floating],
-    *,
-    moments: int = 80,
-    resolution: int = 401,
-    self_loops: bool = False,
-) -> Density:
+def energy_density(graph: Graph, signals: NDArray[np.floating], *, moments: int = 80) -> Density:
     r"""Distribution of the energy of signals over the frequencies, by the same method.
 
     .. math:: \mu_k = \sum_p x_p^\top T_k(L - I)\, x_p \Big/ \sum_p x_p^\top x_p
@@ -117,8 +98,6 @@ def energy_density(
         graph: an undirected graph.
         signals: shape ``(n, d)``, not all 0; the energies of the columns are added.
         moments: resolution of the estimate.
-        resolution: number of grid points.
-        self_loops: use the Laplacian with self-loops.
 
     >>> from newtonnet.graphs import from_edges
     >>> pair = from_edges([[0], [1]], np.eye(2))
@@ -127,22 +106,21 @@ def energy_density(
     """
     if signals.ndim != 2 or len(signals) != graph.nodes:
         raise ValueError(f"signals must have shape ({graph.nodes}, d), got {signals.shape}")
-    measured = _moments(graph, signals, moments, self_loops=self_loops).sum(dim=1).numpy()
+    measured = _moments(graph, signals, moments).sum(dim=1).numpy()
     if not measured[0] > 0:
         raise ValueError("signals must not be 0 everywhere")
-    return _density(measured, float(measured[0]), resolution)
+    return _density(measured, float(measured[0]))
 
 
-def _moments(graph: Graph, signals: NDArray[np.floating], count: int, *, self_loops: bool) -> Tensor:
+def _moments(graph: Graph, signals: NDArray[np.floating], count: int) -> Tensor:
     """Chebyshev moments of each column, shape ``(count + 1, d)``."""
     if graph.directed:
         raise ValueError("a directed graph has no real spectrum; symmetrise it first")
-    operator = normalised_operator(graph, self_loops=self_loops)
     columns = torch.tensor(signals[:, :, None], dtype=torch.float32)
-    return chebyshev_moments(operator, columns, count).double()
+    return chebyshev_moments(normalised_operator(graph), columns, count).double()
 
 
-def _density(measured: NDArray[np.float64], total: float, resolution: int) -> Density:
+def _density(measured: NDArray[np.float64], total: float) -> Density:
     """The density with these moments, shape ``(K+1,)``, in units of ``total``; Jackson's kernel smooths it."""
     moments = len(measured) - 1
     k = np.arange(moments + 1)
@@ -154,7 +132,7 @@ def _density(measured: NDArray[np.float64], total: float, resolution: int) -> De
     centres = (np.arange(cells) + 0.5) * np.pi / cells
     mass = np.maximum(np.cos(np.outer(np.pi - centres, k)) @ weights, 0)
     shares = np.concatenate([[0.0], np.cumsum(mass)]) / mass.sum()
-    grid = np.linspace(0, 2, resolution)
+    grid = np.linspace(0, 2, 401)
     edges = np.concatenate([[0.0], (grid[1:] + grid[:-1]) / 2, [2.0]])
     known = 1 - np.cos(np.arange(cells + 1) * np.pi / cells)
     density = np.diff(np.interp(edges, known, shares)) / np.diff(edges)

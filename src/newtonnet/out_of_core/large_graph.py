@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from newtonnet.files import write_whole
-from newtonnet.graphs import Features, Graph, compact, read_rows, trusted_graph
+from newtonnet.graphs import Features, Graph, compact, read_rows
 from newtonnet.tables import (
     DEFAULTS,
     Columns,
@@ -247,13 +247,14 @@ def read_tables_on_disk(
     sortable = (ends if weights is None else (ends, weights) for ends, weights in pieces)
     adjacency = write_adjacency(folder, sortable, nodes=count, entries=entries)
     pa.default_memory_pool().release_unused()
-    graph = trusted_graph(
+    graph = Graph(
         compact(read.features),
         mapped_matrix(adjacency),
         np.full(count, -1, dtype=np.int64) if read.labels is None else read.labels,
-        class_names=read.class_names,
-        node_names=read.names(),
+        class_names=tuple(read.class_names),
+        node_names=tuple(read.names()),
         name=name or read.name,
+        trusted=True,
     )
     return reading_of(read, graph, tally, columns, learned=encoding is None)
 

@@ -1,16 +1,18 @@
 """Polynomials on the spectrum [0, 2]: points, interpolation, bases and filters, independent of any graph."""
 
-from .bases import bernstein, chebyshev, jacobi, monomial, newton, to_chebyshev, values_to_chebyshev
-from .families import (
+from .bases import bernstein, chebyshev, jacobi, monomial, newton, to_chebyshev
+from .filters import (
+    Filter,
+    Parameters,
     bernstein_filter,
     chebyshev_interpolation_filter,
     identity_filter,
     jacobi_filter,
     legendre_filter,
     monomial_filter,
+    newton_filter,
     pagerank_filter,
 )
-from .filters import Filter, Parameters, newton_filter
 from .interpolation import divided_differences, lagrange_matrix, lebesgue_constant, newton_polynomial
 from .points import chebyshev_points, check_points, equispaced, leja_order, quantile_points
 
@@ -40,5 +42,4 @@ __all__ = [
     "pagerank_filter",
     "quantile_points",
     "to_chebyshev",
-    "values_to_chebyshev",
 ]

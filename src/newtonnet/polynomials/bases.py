@@ -6,8 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from .interpolation import lagrange_matrix
-from .points import chebyshev_points, check_degree
+from .points import chebyshev_points
 
 Basis = Callable[[Tensor], Tensor]
 """A basis on the spectrum: from frequencies ``(m,)`` to values ``(m, K+1)``."""
@@ -50,7 +49,7 @@ def bernstein(s: Tensor, degree: int) -> Tensor:
     tensor([[0.2500, 0.5000, 0.2500]])
     """
     k = torch.arange(degree + 1)
-    choose = torch.tensor([math.comb(degree, int(i)) for i in k], dtype=s.dtype)
+    choose = torch.tensor([math.comb(degree, i) for i in range(degree + 1)], dtype=s.dtype)
     return choose * s[:, None] ** k * (1 - s[:, None]) ** (degree - k)
 
 
@@ -62,8 +61,8 @@ def jacobi(x: Tensor, degree: int, a: float, b: float, *, released: bool = False
         degree: the highest :math:`k`.
         a: exponent of :math:`1 - x` in the weight.
         b: exponent of :math:`1 + x` in the weight; ``a + b = -2, -3, ...`` has no recurrence and raises an error.
-        released: use the recurrence of JacobiConv's released code, whose middle term has the wrong sign for k >= 2. It
-            has the same span, but does not give Jacobi polynomials unless a² = b².
+        released: use the recurrence of JacobiConv's released code, whose middle term has the wrong sign for k >= 2; the
+            span is the same, but the polynomials are Jacobi's only if a² = b².
 
     >>> jacobi(torch.tensor([1.0]), 3, a=0.5, b=1.5)
     tensor([[1.0000, 1.5000, 1.8750, 2.1875]])
@@ -87,7 +86,7 @@ def jacobi(x: Tensor, degree: int, a: float, b: float, *, released: bool = False
 
 
 def _three_terms(x: Tensor, degree: int, *, first: Tensor, step: Callable[[int], tuple[float, float, float]]) -> Tensor:
-    """Columns by P_k = (factor x + shift) P_{k-1} - back P_{k-2}."""
+    """Columns P_k = (factor x + shift) P_{k-1} - back P_{k-2}."""
     columns = [torch.ones_like(x), first]
     for k in range(2, degree + 1):
         factor, shift, back = step(k)
@@ -115,22 +114,7 @@ def to_chebyshev(basis: Basis, degree: int) -> Tensor:
             [-0.5000,  0.0000,  0.5000],
             [ 0.1250, -0.2500,  0.1250]], dtype=torch.float64)
     """
-    check_degree(degree)
-    nodes = chebyshev_points(degree)
-    weights = chebyshev(nodes - 1, degree).T * (2 / (degree + 1))
+    points = chebyshev_points(degree)
+    weights = chebyshev(points - 1, degree).T * (2 / (degree + 1))
     weights[0] /= 2
-    return weights @ basis(nodes)
-
-
-def values_to_chebyshev(points: Tensor) -> Tensor:
-    r"""The matrix from values at the points to Chebyshev coefficients of their interpolant, ``(K+1, K+1)``.
-
-    The interpolant is unique, so this is Newton interpolation (Lemma 4.2) in another basis.
-
-    >>> values_to_chebyshev(torch.tensor([0.0, 1.0, 2.0])).round(decimals=4) + 0.0
-    tensor([[ 0.2500,  0.5000,  0.2500],
-            [-0.5000,  0.0000,  0.5000],
-            [ 0.2500, -0.5000,  0.2500]], dtype=torch.float64)
-    """
-    q = points.double()
-    return to_chebyshev(lambda frequency: lagrange_matrix(q, frequency), len(q) - 1)
+    return weights @ basis(points)
