@@ -1,13 +1,11 @@
 """Dropout that depends on seed, epoch and place alone, never on the other members of a population."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from newtonnet import kernels
 from newtonnet.kernels import Mask
@@ -79,24 +77,7 @@ def dropout(x: Tensor, *, rate: float, noise: Noise | None, stream: int, first: 
         first: place of the top row among all rows, where ``x`` is part of a larger block.
     """
     mask = member_mask(rate, noise, stream=stream)
-    if mask is None:
-        return x
-    dropped: Tensor = _Drop.apply(x, mask, first)  # type: ignore[no-untyped-call]
-    return dropped
-
-
-class _Drop(torch.autograd.Function):
-    """Dropout whose backward pass makes the same mask again instead of keeping it."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, mask: Mask, first: int) -> Tensor:
-        ctx.mask, ctx.first = mask, first
-        return drop(x, mask, first=first)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        return drop(gradient, ctx.mask, first=ctx.first), None, None
+    return x if mask is None else x * drop(torch.ones_like(x), mask, first=first)
 
 
 def is_native(x: Tensor) -> bool:
