@@ -137,12 +137,10 @@ def _hidden(x: Tensor, weight: Tensor, bias: Tensor, mask: Mask | None, first: i
 
 
 def _back(gradient: Tensor, weight: Tensor, hidden: Tensor, scale: float) -> tuple[Tensor, Tensor, Tensor]:
-    """From the gradient of drop(ReLU(z)) W to those of z, of W, and of z summed over the nodes.
-
-    A hidden number that was cut or dropped is 0, so hidden > 0 says where the gradient passes.
-    """
+    """From the gradient of drop(ReLU(z)) W to those of z, of W, and of z summed over the nodes."""
     if is_native(hidden):
         return kernels.back(gradient, weight, hidden, scale)
     inner = torch.bmm(gradient.transpose(0, 1), weight.transpose(1, 2)).transpose(0, 1)
+    # A hidden number that was cut or dropped is 0, so hidden > 0 says where the gradient passes.
     inner = torch.where(hidden > 0, scale * inner, 0)
     return inner, torch.bmm(hidden.permute(1, 2, 0), gradient.transpose(0, 1)), inner.sum(dim=0)

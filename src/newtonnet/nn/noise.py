@@ -33,16 +33,13 @@ class Noise:
 
     def drop_shared(self, x: Tensor, rate: float, *, stream: int) -> Tensor:
         """One mask for all members on a block of any shape that has no gradient: 0, or x / (1 - rate)."""
-        mask = self._mask((self.run_seed,), rate, stream)
+        mask = self.mask((self.run_seed,), rate, stream=stream)
         if is_native(x):
             return kernels.drop_flat(x.contiguous(), mask)
         return _masked(x.reshape(1, 1, -1), mask).view(x.shape)
 
-    def members(self, rate: float, *, stream: int) -> Mask:
-        """The key, threshold and scale of each member's mask."""
-        return self._mask(self.member_seeds, rate, stream)
-
-    def _mask(self, seeds: tuple[int, ...], rate: float, stream: int) -> Mask:
+    def mask(self, seeds: tuple[int, ...], rate: float, *, stream: int) -> Mask:
+        """The key, threshold and scale of the mask of each of these seeds."""
         place = (self.epoch << 8) + stream
         keys = tuple(_mixed_word(_mixed_word(seed) + place) for seed in seeds)
         threshold = min(round(rate * LEVELS), LEVELS - 1)
@@ -63,7 +60,7 @@ def drop(x: Tensor, mask: Mask, *, first: int = 0) -> Tensor:
 
 def member_mask(rate: float, noise: Noise | None, *, stream: int) -> Mask | None:
     """The masks of each member's own dropout; None in evaluation or at rate 0."""
-    return None if noise is None or rate == 0 else noise.members(rate, stream=stream)
+    return None if noise is None or rate == 0 else noise.mask(noise.member_seeds, rate, stream=stream)
 
 
 def dropout(x: Tensor, *, rate: float, noise: Noise | None, stream: int, first: int = 0) -> Tensor:

@@ -111,9 +111,9 @@ class Population(nn.Module, ABC):
             [torch.empty(shape).uniform_(-bound, bound, generator=generator) for generator in self._generators]
         )
 
-    def add_constant(self, name: str, width: int, value: float) -> None:
-        """Register learned numbers ``(P, width)`` that start at one value."""
-        self.add(name, torch.full((len(self.seeds), width), value, dtype=self._start_dtype), axis=0)
+    def add_constant(self, name: str, width: int, value: float, *, learned: bool = True) -> None:
+        """Register numbers ``(P, width)`` that start at one value."""
+        self.add(name, torch.full((len(self.seeds), width), value, dtype=self._start_dtype), axis=0, learned=learned)
 
     def add_linear(
         self,
@@ -145,8 +145,7 @@ class Population(nn.Module, ABC):
     def add_norm(self, name: str, width: int) -> None:
         """Register a batch normalisation of so many channels, for :meth:`norm`."""
         for part, start in {"scale": 1.0, "shift": 0.0, "mean": 0.0, "variance": 1.0}.items():
-            value = torch.full((len(self.seeds), width), start, dtype=self._start_dtype)
-            self.add(f"{name}_{part}", value, axis=0, learned=part in ("scale", "shift"))
+            self.add_constant(f"{name}_{part}", width, start, learned=part in ("scale", "shift"))
 
     def add_filter(self, filter: Filter, prefix: str = "filter") -> None:
         """Register the raw parameters of a filter as ``{prefix}_{parameter}``, each ``(m, P)`` or ``(m, P, d)``."""
