@@ -3,8 +3,8 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from newtonnet.nn import Noise, feature_matrix
-from newtonnet.nn.layers import batch_norm, batch_norm_start, feature_linear, member_linear, uniform_start
+from newtonnet.nn import Noise, build, feature_linear, feature_matrix
+from newtonnet.nn.layers import batch_norm, member_linear
 
 
 @pytest.fixture
@@ -45,18 +45,18 @@ def test_each_member_has_its_own_linear_map(rng):
         np.testing.assert_allclose(out[:, p], x[:, p] @ weight[p] + bias[p], atol=1e-12)
 
 
-def test_start_weights_depend_on_the_members_own_seed_only():
-    together = uniform_start([1, 2], [(5, 3), (3,)], [5, 5])
-    alone = uniform_start([2], [(5, 3), (3,)], [5, 5])
-    assert all(torch.equal(both[1], one[0]) for both, one in zip(together, alone, strict=True))
-    large = uniform_start([0], [(400, 100)], [400])[0]
+def test_start_weights_depend_on_the_members_own_seed_only(path):
+    together, alone = (build("mlp", path, seeds=seeds) for seeds in ((1, 2), (2,)))
+    for shape in ((5, 3), (3,)):
+        assert torch.equal(together.draw(shape, 0.4)[1], alone.draw(shape, 0.4)[0])
+    large = alone.draw((400, 100), 1 / 20)
     assert float(large.abs().max()) <= 1 / 20
     assert float(large.std()) == pytest.approx(1 / 20 / 3**0.5, rel=0.02)
 
 
 def start(members, width):
-    learned, state = batch_norm_start(members, width, torch.float64)
-    return learned["scale"], learned["shift"], state["mean"], state["variance"]
+    ones, zeros = (make(members, width, dtype=torch.float64) for make in (torch.ones, torch.zeros))
+    return ones, zeros, zeros.clone(), ones.clone()
 
 
 def test_every_member_equals_torchs_own_layer_in_training_and_evaluation():

@@ -12,7 +12,7 @@ from newtonnet.datasets import csbm, make_splits
 from newtonnet.graphs import from_edges, from_scipy
 from newtonnet.nn import ZOO, Noise, build
 from newtonnet.training import Config, Run, fit
-from newtonnet.training.in_memory import graph_source, prepare
+from newtonnet.training.in_memory import graph_source
 from newtonnet.training.record import FREQUENCIES
 
 PAIR = from_edges([[0], [1]], np.eye(2), labels=[0, 1])
@@ -307,7 +307,7 @@ def test_gammas_raise_high_above_low_frequencies_when_heterophilous(name):
     split = make_splits(graph, count=1)[0]
     configs = [Config(gammas=g, max_epochs=100, history_interval=0) for g in ((0.1, 0.1, 0.1), (0.0, 0.0, 0.0))]
     model = build(name, graph, small(name, hidden=16, degree=10), seeds=(0, 0))
-    run = Run(model, graph_source(prepare(model, graph), graph, [split, split], configs), configs)
+    run = Run(model, graph_source(model, graph, [split, split], "accuracy"), configs)
     while not run.finished:
         run.step()
     frequency = torch.tensor(FREQUENCIES)

@@ -10,7 +10,7 @@ import torch
 from newtonnet.datasets import csbm, make_splits
 from newtonnet.nn import Options, build
 from newtonnet.training import Batch, Config, Run, band_masks, shape_penalty
-from newtonnet.training.in_memory import GraphSource, graph_source, prepare
+from newtonnet.training.in_memory import GraphSource, graph_source
 
 OPTIONS = Options(hidden=7, dropout=0.0, propagation_dropout=0.0, degree=4)
 
@@ -24,7 +24,7 @@ def graph(request):
 def started(graph, configs, source=None, options=OPTIONS):
     model = build("newtonnet", graph, options, seeds=[config.seed for config in configs], dtype=torch.float64)
     splits = make_splits(graph, count=len(configs))
-    ours = graph_source(prepare(model, graph), graph, splits, configs)
+    ours = graph_source(model, graph, splits, "accuracy")
     return Run(model, ours if source is None else source(ours), configs), splits
 
 
@@ -62,7 +62,7 @@ def test_the_gradient_of_a_step_is_that_of_plain_dense_torch(graph, monkeypatch)
         run.step()
     names = ("weight1", "bias1", "weight2", "bias2", "filter_values")
     before = {name: run.model.parameter(name).detach().clone() for name in names}
-    homophily, seen = run.shape.homophily.copy(), {}
+    homophily, seen = run.homophily.copy(), {}
 
     def look():
         seen.update({name: run.model.parameter(name).grad.clone() for name in names})

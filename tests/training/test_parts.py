@@ -98,10 +98,10 @@ def test_side_by_side_ctrl_c_waits_and_resumes_to_the_same(graph, members, tmp_p
 def test_an_error_in_a_part_is_raised(graph, members, monkeypatch):
     monkeypatch.setattr("newtonnet.training.parts.CACHED", 1)
 
-    def broken(self, homophily, pivot=None):
+    def broken(self, evaluation, losses):
         raise ZeroDivisionError("inside")
 
-    monkeypatch.setattr("newtonnet.training.shape.ShapeRegulariser.follow", broken)
+    monkeypatch.setattr("newtonnet.training.loop.Run._learn_homophily", broken)
     with pytest.raises(ZeroDivisionError, match="inside"):
         train(graph, *members, threads=2)
 
@@ -135,11 +135,11 @@ def test_a_hidden_layer_counts_where_it_is_kept_and_features_never(graph):
 def test_parts_keep_all_threads_busy_and_progress_counts_all(graph, members):
     splits, configs = members
     model = build("newtonnet", graph, OPTIONS, seeds=[config.seed for config in configs])
-    crowd = Parts(model, graph, splits, configs, device="cpu", threads=3, max_memory=None)
-    assert crowd.sizes == (2, 2, 3)
-    assert crowd.report().training == 7
-    crowd.train(lambda: None)
-    assert (crowd.report().training, crowd.report().epoch) == (0, 25)
+    parts = Parts(model, graph, splits, configs, device="cpu", threads=3, max_memory=None)
+    assert parts.sizes == (2, 2, 3)
+    assert parts.report().training == 7
+    parts.train(lambda: None)
+    assert (parts.report().training, parts.report().epoch) == (0, 25)
 
 
 def test_threads_below_one_are_refused(graph, members):

@@ -1,5 +1,3 @@
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import torch
@@ -7,16 +5,17 @@ import torch
 from newtonnet.datasets import csbm, make_splits
 from newtonnet.graphs import from_edges, homophily
 from newtonnet.nn import Options, build
-from newtonnet.polynomials import chebyshev_points, equispaced, newton_filter
+from newtonnet.polynomials import chebyshev_points, equispaced
 from newtonnet.training import (
     Config,
-    ShapeRegulariser,
+    Run,
     adjusted_pivot,
     band_masks,
     fit,
     predicted_homophily,
     shape_penalty,
 )
+from newtonnet.training.in_memory import graph_source
 
 
 @pytest.mark.parametrize(
@@ -140,22 +139,23 @@ def test_density_points_follow_the_graph_and_stay_apart():
     assert model.filter.condition() < 100
 
 
-@pytest.mark.parametrize("channels", [None, 3])
+@pytest.mark.parametrize("per_channel", [False, True])
 @pytest.mark.parametrize("nonnegative", [True, False])
 @pytest.mark.parametrize("raw", [True, False])
 @pytest.mark.parametrize("squared", [True, False])
-def test_the_penaltys_gradient_is_its_closed_form(nonnegative, raw, squared, channels, rng):
+def test_the_penaltys_gradient_is_its_closed_form(nonnegative, raw, squared, per_channel, rng):
     """Weight times value, over the norm of the band where norms are plain; a ReLU cuts it."""
-    filter = newton_filter(equispaced(5), nonnegative=nonnegative, channels=channels)
-    shape = (6, 2) if channels is None else (6, 2, channels)
-    values = torch.tensor(rng.standard_normal(shape), requires_grad=True)
+    graph = csbm(0.3, nodes=20, features=4)
+    options = Options(nonnegative=nonnegative, per_channel=per_channel)
     variant, norm = "code" if raw else "paper", "squared" if squared else "norm"
     configs = [Config(gammas=tuple(rng.random(3)), variant=variant, penalty=norm) for _ in range(2)]
-    regulariser = ShapeRegulariser(filter, configs, classes=2, dtype=torch.float64)
-    homophily = rng.random(2)
-    regulariser.follow(homophily)
-    model = SimpleNamespace(filter=filter, filter_parameters=lambda: {"values": values})
-    regulariser.penalty(model).sum().backward()
+    model = build("newtonnet", graph, options, seeds=(0, 0), dtype=torch.float64)
+    run = Run(model, graph_source(model, graph, make_splits(graph, count=2), "accuracy"), configs)
+    homophily = run.homophily[:] = rng.random(2)
+    values = run.model.filter_parameters()["values"]
+    with torch.no_grad():
+        values.copy_(torch.from_numpy(rng.standard_normal(values.shape)))
+    run.penalty().sum().backward()
     t, excess = values.detach().numpy().reshape(6, 2, -1), homophily - 1 / 2
     seen = t if raw or not nonnegative else np.maximum(t, 0)
     expected = np.zeros_like(t)

@@ -1,41 +1,34 @@
 """Models as populations: layers, spectral and spatial networks, and the zoo that names them."""
 
-from .glognn import GloGNN, GloGNNOptions
-from .inputs import FeatureMatrix, Inputs, feature_matrix, fingerprint, normalised_inputs
-from .layers import feature_linear, member_linear, multiply, uniform_start
-from .linkx import Linkx, LinkxOptions
+from .encoder import feature_linear
+from .glognn import GloGNNOptions
+from .inputs import FeatureMatrix, Inputs, feature_matrix, fingerprint
+from .layers import member_linear, multiply
+from .linkx import LinkxOptions
 from .noise import Noise, check_rate, dropout, is_native
-from .polynomial_models import DegreeOptions, Options, build_spectral, interpolation_points, spectral_builder
+from .polynomial_models import DegreeOptions, Options, build_spectral, interpolation_points
 from .population import Population
-from .spatial import GCN, ChebNet, ChebNetOptions, GCNOptions, MixHop, MixHopOptions
-from .spectral import Branch, SpectralNet, check_condition
-from .stacks import NewtonStack, NewtonStackOptions, TunedGCN, TunedGCNOptions
+from .spatial import ChebNetOptions, GCNOptions, MixHopOptions
+from .spectral import SpectralNet, check_condition
+from .stacks import NewtonStackOptions, TunedGCNOptions
 from .zoo import ZOO, ModelEntry, build, find_model
 
 __all__ = [
-    "GCN",
     "ZOO",
-    "Branch",
-    "ChebNet",
     "ChebNetOptions",
     "DegreeOptions",
     "FeatureMatrix",
     "GCNOptions",
-    "GloGNN",
     "GloGNNOptions",
     "Inputs",
-    "Linkx",
     "LinkxOptions",
-    "MixHop",
     "MixHopOptions",
     "ModelEntry",
-    "NewtonStack",
     "NewtonStackOptions",
     "Noise",
     "Options",
     "Population",
     "SpectralNet",
-    "TunedGCN",
     "TunedGCNOptions",
     "build",
     "build_spectral",
@@ -50,7 +43,4 @@ __all__ = [
     "is_native",
     "member_linear",
     "multiply",
-    "normalised_inputs",
-    "spectral_builder",
-    "uniform_start",
 ]

@@ -1,4 +1,4 @@
-"""The two-layer encoder of the spectral networks: one step of autograd, in few passes over the nodes."""
+"""Layers that read features: the two-layer encoder of the spectral networks and the linear map of all others."""
 
 from typing import Any
 
@@ -45,21 +45,48 @@ def encode(
     return encoded
 
 
+def feature_linear(
+    features: FeatureMatrix, weight: Tensor, *, rate: float = 0.0, noise: Noise | None = None, stream: int = 0
+) -> Tensor:
+    r"""First layer of all members at once, with dropout on the features.
+
+    .. math:: H_{:,p,:} = \mathrm{drop}(X)\, W_p
+
+    Args:
+        features: :math:`X`, ``(n, F)``.
+        weight: :math:`W`, ``(F, P, h)``.
+        rate: dropout rate, applied where noise is given.
+        noise: masks of this epoch; None in evaluation.
+        stream: which of the epoch's masks to use.
+
+    Returns:
+        Shape ``(n, P, h)``.
+    """
+    x = features.dropped(rate, noise, stream)
+    if isinstance(x, Tensor):
+        return (x @ weight.flatten(1)).view(-1, *weight.shape[1:])
+    product: Tensor = _Encoder.apply(x, None, None, weight)  # type: ignore[no-untyped-call]
+    return product
+
+
 class _Encoder(torch.autograd.Function):
-    """The encoder; of dense features the hidden layer is computed again in the backward pass, some nodes at a time."""
+    """The encoder, or X W alone for sparse X; with dense X the backward pass makes the hidden layer again."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor | Entries, mask: Mask | None, last: Mask | None, *weights: Tensor) -> Tensor:
+        ctx.mask, ctx.last, ctx.entries = mask, last, x if isinstance(x, Entries) else None
+        if isinstance(x, Entries) and len(weights) == 1:
+            return x.product(weights[0])
         weight1, bias1, weight2, bias2 = weights
         encoded, hidden = _encode(x, mask, last, (weight1, bias1, weight2, bias2))
-        ctx.mask, ctx.last = mask, last
-        ctx.entries = None if isinstance(x, Tensor) else x
         ctx.save_for_backward(*((x, weight1, bias1, weight2) if isinstance(x, Tensor) else (hidden, weight2)))
         return encoded
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        if not ctx.saved_tensors:  # a linear map alone needs nothing but its entries
+            return None, None, None, ctx.entries.transposed_product(gradient)
         gradient = gradient.contiguous() if ctx.last is None else drop(gradient, ctx.last)
         scale = 1.0 if ctx.mask is None else ctx.mask.scale
         if ctx.entries is not None:
@@ -110,12 +137,10 @@ def _hidden(x: Tensor, weight: Tensor, bias: Tensor, mask: Mask | None, first: i
 
 
 def _back(gradient: Tensor, weight: Tensor, hidden: Tensor, scale: float) -> tuple[Tensor, Tensor, Tensor]:
-    """From the gradient of drop(ReLU(z)) W to those of z, of W, and of z summed over the nodes.
-
-    A hidden number that was cut or dropped is 0, so hidden > 0 says where the gradient passes.
-    """
+    """From the gradient of drop(ReLU(z)) W to those of z, of W, and of z summed over the nodes."""
     if is_native(hidden):
         return kernels.back(gradient, weight, hidden, scale)
     inner = torch.bmm(gradient.transpose(0, 1), weight.transpose(1, 2)).transpose(0, 1)
+    # A hidden number that was cut or dropped is 0, so hidden > 0 says where the gradient passes.
     inner = torch.where(hidden > 0, scale * inner, 0)
     return inner, torch.bmm(hidden.permute(1, 2, 0), gradient.transpose(0, 1)), inner.sum(dim=0)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from newtonnet import kernels
-from newtonnet.graphs import Features, Graph, Operator, csr_tensor, normalised_operator, sparse_tensor
+from newtonnet.graphs import Features, Graph, Operator, csr_tensor, sparse_tensor
 from newtonnet.kernels import Mask, Pattern
 
 from .noise import Noise, drop
@@ -123,16 +123,6 @@ def feature_matrix(features: Features, dtype: torch.dtype, device: torch.device 
     )
 
 
-def normalised_inputs(
-    graph: Graph, *, self_loops: bool, dtype: torch.dtype, device: torch.device | str = "cpu"
-) -> Inputs:
-    """The features and the symmetrically normalised adjacency, plain or with self-loops."""
-    return Inputs(
-        feature_matrix(graph.features, dtype, device),
-        normalised_operator(graph, self_loops=self_loops, dtype=dtype, device=device),
-    )
-
-
 def adjacency_inputs(
     graph: Graph, *, row_normalised: bool, dtype: torch.dtype, device: torch.device | str = "cpu"
 ) -> Inputs:
@@ -167,26 +157,7 @@ def adjacency_features(inputs: Inputs) -> FeatureMatrix:
     return inputs.adjacency
 
 
-def check_features(graph: Graph, expected: int) -> None:
-    """Refuse a graph with another number of features than the model was built for."""
-    if graph.features.shape[1] != expected:
-        raise ValueError(f"the model takes {expected} features, graph {graph.name!r} has {graph.features.shape[1]}")
-
-
 def fingerprint(graph: Graph) -> tuple[int, str]:
     """Number of nodes and a hash of their sorted degrees: enough to tell graphs apart, whatever the nodes' order."""
     degrees = np.sort(np.diff(graph.adjacency.indptr))
     return graph.nodes, hashlib.sha256(degrees.tobytes()).hexdigest()[:16]
-
-
-def check_same_graph(graph: Graph, transductive: tuple[int, str] | None, *, model: str) -> None:
-    """Refuse another graph than the one that a model with weights for every node was built for, if it was.
-
-    The order of the nodes is not checked: code that reorders them must reorder the model's rows too.
-    """
-    if transductive is not None and fingerprint(graph) != transductive:
-        raise ValueError(
-            f"model {model!r} has weights for each of the {transductive[0]} nodes of the graph it was built for, and "
-            f"{graph.name!r} ({graph.nodes} nodes) is another one; train it again there, or use a model that "
-            "can be applied to other graphs"
-        )

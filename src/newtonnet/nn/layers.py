@@ -1,17 +1,11 @@
 """The layers that models are made of: linear maps, propagation and batch normalisation of a whole population."""
 
-import math
-from collections.abc import Sequence
-from typing import Any
-
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
 from newtonnet.graphs import Operator, propagate
 
-from .inputs import Entries, FeatureMatrix
-from .noise import Noise, check_rate
+from .noise import check_rate
 
 FULL_LANES = 16
 """Columns that a dense product works on at once."""
@@ -21,44 +15,6 @@ MOMENTUM = 0.1
 
 EPSILON = 1e-5
 """Keeps the variance of a constant channel away from zero."""
-
-
-def feature_linear(
-    features: FeatureMatrix, weight: Tensor, *, rate: float = 0.0, noise: Noise | None = None, stream: int = 0
-) -> Tensor:
-    r"""First layer of all members at once, with dropout on the features.
-
-    .. math:: H_{:,p,:} = \mathrm{drop}(X)\, W_p
-
-    Args:
-        features: :math:`X`, ``(n, F)``.
-        weight: :math:`W`, ``(F, P, h)``.
-        rate: dropout rate, applied where noise is given.
-        noise: masks of this epoch; None in evaluation.
-        stream: which of the epoch's masks to use.
-
-    Returns:
-        Shape ``(n, P, h)``.
-    """
-    x = features.dropped(rate, noise, stream)
-    if isinstance(x, Tensor):
-        return (x @ weight.flatten(1)).view(-1, *weight.shape[1:])
-    product: Tensor = _SparseLinear.apply(x, weight)  # type: ignore[no-untyped-call]
-    return product
-
-
-class _SparseLinear(torch.autograd.Function):
-    """X W with sparse X: forward by X, backward by its transpose, both CSR."""
-
-    @staticmethod
-    def forward(ctx: Any, entries: Entries, weight: Tensor) -> Tensor:
-        ctx.entries = entries
-        return entries.product(weight)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor]:
-        return None, ctx.entries.transposed_product(gradient)
 
 
 def member_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -75,37 +31,6 @@ def multiply(operator: Operator, x: Tensor, factor: float = 1.0) -> Tensor:
     """The operator's matrix times signals ``(n, P, d)``, times a factor."""
     coefficients = x.new_tensor([0.0, -factor])  # T_1(L - I) is minus the matrix
     return propagate(operator, x, coefficients[:, None].expand(-1, x.shape[1]))
-
-
-def uniform_start(seeds: Sequence[int], shapes: Sequence[tuple[int, ...]], fan_ins: Sequence[int]) -> list[Tensor]:
-    r"""Start weights uniform in :math:`\pm 1/\sqrt{\text{fan in}}`, drawn for each member from its own seed.
-
-    Args:
-        seeds: one for each member.
-        shapes: the shape of each weight for one member.
-        fan_ins: number of inputs of each weight.
-
-    Returns:
-        For each weight all members' draws stacked along a new first axis.
-    """
-    draws: list[list[Tensor]] = [[] for _ in shapes]
-    for seed in seeds:
-        generator = torch.Generator().manual_seed(seed % 2**63)
-        for weight, shape, fan_in in zip(draws, shapes, fan_ins, strict=True):
-            bound = 1 / math.sqrt(fan_in)
-            weight.append(torch.empty(shape).uniform_(-bound, bound, generator=generator))
-    return [torch.stack(weight) for weight in draws]
-
-
-def glorot_bound(inputs: int, outputs: int) -> float:
-    r"""The bound :math:`\sqrt{6 / (\text{fan in} + \text{fan out})}` of Glorot and Bengio's uniform start weights."""
-    return math.sqrt(6 / (inputs + outputs))
-
-
-def batch_norm_start(members: int, width: int, dtype: torch.dtype) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """What a normalisation starts with: its learned scale and shift, and its state, each ``(P, d)``."""
-    ones, zeros = (make(members, width, dtype=dtype) for make in (torch.ones, torch.zeros))
-    return {"scale": ones, "shift": zeros}, {"mean": zeros.clone(), "variance": ones.clone()}
 
 
 def batch_norm(x: Tensor, scale: Tensor, shift: Tensor, *, mean: Tensor, variance: Tensor, training: bool) -> Tensor:

@@ -57,13 +57,9 @@ class Linkx(Population):
         check_count("adjacency_layers", options.adjacency_layers)
         check_count("feature_layers", options.feature_layers)
         hidden, features = options.hidden, graph.features.shape[1]
-        depths = {
-            "adjacency": options.adjacency_layers,
-            "features": options.feature_layers,
-            "final": options.layers,
-        }
         super().__init__(name="linkx", options=asdict(options), seeds=seeds, features=features, dtype=dtype)
-        self.depths, self.rate, self.transductive = depths, options.dropout, fingerprint(graph)
+        self.rate, self.transductive = options.dropout, fingerprint(graph)
+        self.depths: dict[str, int] = {}
         self._add_mlp("adjacency", [graph.nodes, *[hidden] * options.adjacency_layers], reads_features=True)
         self._add_mlp("features", [features, *[hidden] * options.feature_layers], reads_features=True)
         self.add_linear("join", 2 * hidden, hidden)
@@ -71,9 +67,10 @@ class Linkx(Population):
 
     def _add_mlp(self, name: str, widths: Sequence[int], *, reads_features: bool = False) -> None:
         """Linear maps numbered from 1, with a normalisation behind each but the last."""
+        self.depths[name] = len(widths) - 1
         for i, (before, after) in enumerate(pairwise(widths), 1):
             self.add_linear(f"{name}{i}", before, after, reads_features=reads_features and i == 1)
-            if i < len(widths) - 1:
+            if i < self.depths[name]:
                 self.add_norm(f"{name}{i}_norm", after)
 
     def prepare(self, graph: Graph, device: torch.device | str = "cpu") -> Inputs:

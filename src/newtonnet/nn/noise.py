@@ -1,13 +1,11 @@
 """Dropout that depends on seed, epoch and place alone, never on the other members of a population."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from newtonnet import kernels
 from newtonnet.kernels import Mask
@@ -35,16 +33,13 @@ class Noise:
 
     def drop_shared(self, x: Tensor, rate: float, *, stream: int) -> Tensor:
         """One mask for all members on a block of any shape that has no gradient: 0, or x / (1 - rate)."""
-        mask = self._mask((self.run_seed,), rate, stream)
+        mask = self.mask((self.run_seed,), rate, stream=stream)
         if is_native(x):
             return kernels.drop_flat(x.contiguous(), mask)
         return _masked(x.reshape(1, 1, -1), mask).view(x.shape)
 
-    def members(self, rate: float, *, stream: int) -> Mask:
-        """The key, threshold and scale of each member's mask."""
-        return self._mask(self.member_seeds, rate, stream)
-
-    def _mask(self, seeds: tuple[int, ...], rate: float, stream: int) -> Mask:
+    def mask(self, seeds: tuple[int, ...], rate: float, *, stream: int) -> Mask:
+        """The key, threshold and scale of the mask of each of these seeds."""
         place = (self.epoch << 8) + stream
         keys = tuple(_mixed_word(_mixed_word(seed) + place) for seed in seeds)
         threshold = min(round(rate * LEVELS), LEVELS - 1)
@@ -65,7 +60,7 @@ def drop(x: Tensor, mask: Mask, *, first: int = 0) -> Tensor:
 
 def member_mask(rate: float, noise: Noise | None, *, stream: int) -> Mask | None:
     """The masks of each member's own dropout; None in evaluation or at rate 0."""
-    return None if noise is None or rate == 0 else noise.members(rate, stream=stream)
+    return None if noise is None or rate == 0 else noise.mask(noise.member_seeds, rate, stream=stream)
 
 
 def dropout(x: Tensor, *, rate: float, noise: Noise | None, stream: int, first: int = 0) -> Tensor:
@@ -79,24 +74,7 @@ def dropout(x: Tensor, *, rate: float, noise: Noise | None, stream: int, first: 
         first: place of the top row among all rows, where ``x`` is part of a larger block.
     """
     mask = member_mask(rate, noise, stream=stream)
-    if mask is None:
-        return x
-    dropped: Tensor = _Drop.apply(x, mask, first)  # type: ignore[no-untyped-call]
-    return dropped
-
-
-class _Drop(torch.autograd.Function):
-    """Dropout whose backward pass makes the same mask again instead of keeping it."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, mask: Mask, first: int) -> Tensor:
-        ctx.mask, ctx.first = mask, first
-        return drop(x, mask, first=first)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        return drop(gradient, ctx.mask, first=ctx.first), None, None
+    return x if mask is None else x * drop(torch.ones_like(x), mask, first=first)
 
 
 def is_native(x: Tensor) -> bool:

@@ -25,10 +25,8 @@ from newtonnet.polynomials import (
 )
 
 from .inputs import fingerprint
+from .population import Builder
 from .spectral import Branch, SpectralNet
-
-Builder = Callable[[Graph, Any, Sequence[int], torch.dtype], SpectralNet]
-"""Graph, options, seeds and type to a population."""
 
 
 @dataclass(frozen=True)
@@ -125,10 +123,8 @@ def spectral_builder(name: str, make_filter: Callable[[Any, Graph], Filter], *, 
     """
 
     def build(graph: Graph, options: Any, seeds: Sequence[int], dtype: torch.dtype) -> SpectralNet:
-        filter = make_filter(options, graph)
-        return build_spectral(
-            filter, graph, name=name, options=options, seeds=seeds, dtype=dtype, self_loops=self_loops
-        )
+        given: Any = {"name": name, "options": options, "seeds": seeds, "dtype": dtype, "self_loops": self_loops}
+        return build_spectral(make_filter(options, graph), graph, **given)
 
     return build
 

@@ -1,18 +1,20 @@
 """What every model is: a population of members of one shape that read the same graph and learn side by side."""
 
 import copy
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 
-from newtonnet.graphs import Graph
+from newtonnet.graphs import Graph, normalised_operator
 from newtonnet.polynomials import Filter
 
-from .inputs import FeatureMatrix, Inputs, check_features, check_same_graph, normalised_inputs
-from .layers import batch_norm, batch_norm_start, feature_linear, glorot_bound, member_linear
+from .encoder import feature_linear
+from .inputs import FeatureMatrix, Inputs, feature_matrix, fingerprint
+from .layers import batch_norm, member_linear
 from .noise import Noise
 
 
@@ -67,13 +69,23 @@ class Population(nn.Module, ABC):
     def prepare(self, graph: Graph, device: torch.device | str = "cpu") -> Inputs:
         """The graph as this model reads it, computed once for a whole run; by default features and normalised edges."""
         self.check(graph)
-        return normalised_inputs(graph, self_loops=self.self_loops, dtype=self.dtype, device=device)
+        operator = normalised_operator(graph, self_loops=self.self_loops, dtype=self.dtype, device=device)
+        return Inputs(feature_matrix(graph.features, self.dtype, device), operator)
 
     def check(self, graph: Graph) -> None:
-        """Refuse a graph with another number of features, or another graph than a transductive model is tied to."""
-        if self.features is not None:
-            check_features(graph, self.features)
-        check_same_graph(graph, self.transductive, model=self.name)
+        """Refuse a graph with another number of features, or another graph than a transductive model is tied to.
+
+        The order of the nodes is not checked: code that reorders them must reorder the model's rows too.
+        """
+        found = graph.features.shape[1]
+        if self.features not in (None, found):
+            raise ValueError(f"the model takes {self.features} features, graph {graph.name!r} has {found}")
+        if self.transductive is not None and fingerprint(graph) != self.transductive:
+            raise ValueError(
+                f"model {self.name!r} has weights for each of the {self.transductive[0]} nodes of the graph it was "
+                f"built for, and {graph.name!r} ({graph.nodes} nodes) is another one; train it again there, or use a "
+                "model that can be applied to other graphs"
+            )
 
     @abstractmethod
     def forward(self, inputs: Inputs, noise: Noise | None = None) -> Tensor:
@@ -99,9 +111,9 @@ class Population(nn.Module, ABC):
             [torch.empty(shape).uniform_(-bound, bound, generator=generator) for generator in self._generators]
         )
 
-    def add_constant(self, name: str, width: int, value: float) -> None:
-        """Register learned numbers ``(P, width)`` that start at one value."""
-        self.add(name, torch.full((len(self.seeds), width), value, dtype=self._start_dtype), axis=0)
+    def add_constant(self, name: str, width: int, value: float, *, learned: bool = True) -> None:
+        """Register numbers ``(P, width)`` that start at one value."""
+        self.add(name, torch.full((len(self.seeds), width), value, dtype=self._start_dtype), axis=0, learned=learned)
 
     def add_linear(
         self,
@@ -124,7 +136,7 @@ class Population(nn.Module, ABC):
             reads_features: reads a :class:`FeatureMatrix`, so that the weight is stored as ``(inputs, P, outputs)``.
         """
         width = maps * outputs
-        bound = glorot_bound(inputs, outputs) if glorot else inputs**-0.5
+        bound = math.sqrt(6 / (inputs + outputs)) if glorot else inputs**-0.5
         weight = self.draw((inputs, width), bound)
         self.add(f"{name}_weight", weight.transpose(0, 1) if reads_features else weight, axis=int(reads_features))
         if not glorot:
@@ -132,9 +144,8 @@ class Population(nn.Module, ABC):
 
     def add_norm(self, name: str, width: int) -> None:
         """Register a batch normalisation of so many channels, for :meth:`norm`."""
-        learned, state = batch_norm_start(len(self.seeds), width, self._start_dtype)
-        for part, start in (learned | state).items():
-            self.add(f"{name}_{part}", start, axis=0, learned=part in learned)
+        for part, start in {"scale": 1.0, "shift": 0.0, "mean": 0.0, "variance": 1.0}.items():
+            self.add_constant(f"{name}_{part}", width, start, learned=part in ("scale", "shift"))
 
     def add_filter(self, filter: Filter, prefix: str = "filter") -> None:
         """Register the raw parameters of a filter as ``{prefix}_{parameter}``, each ``(m, P)`` or ``(m, P, d)``."""
@@ -198,3 +209,7 @@ class Population(nn.Module, ABC):
     def learned(self) -> dict[str, nn.Parameter]:
         """The parameters that training moves; the others, such as running means, are state."""
         return {name: parameter for name, parameter in self.named_parameters() if parameter.requires_grad}
+
+
+Builder = Callable[[Graph, Any, Sequence[int], torch.dtype], Population]
+"""Graph (for the numbers of features and classes), options, one seed for each member, and type to a population."""

@@ -13,9 +13,9 @@ from torch import Tensor
 from newtonnet.graphs import Graph, propagate
 from newtonnet.polynomials import Filter
 
-from .encoder import encode
+from .encoder import encode, feature_linear
 from .inputs import Inputs, adjacency_features, with_adjacency
-from .layers import feature_linear, member_linear
+from .layers import check_count, member_linear
 from .noise import Noise, check_rate, dropout
 from .population import Population
 
@@ -79,10 +79,6 @@ class SpectralNet(Population):
     bias1: Tensor
     weight2: Tensor
     bias2: Tensor
-    branch_weight1: Tensor
-    branch_bias1: Tensor
-    branch_weight2: Tensor
-    branch_bias2: Tensor
 
     def __init__(
         self,
@@ -100,17 +96,9 @@ class SpectralNet(Population):
         options: Mapping[str, Any] | None = None,
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        super().__init__(
-            name=name,
-            options=options or {},
-            seeds=seeds,
-            filter=filter,
-            features=features,
-            self_loops=self_loops,
-            dtype=dtype,
-        )
-        if hidden < 0:
-            raise ValueError(f"hidden must be at least 0, got {hidden}")
+        shared: Any = {"features": features, "self_loops": self_loops, "dtype": dtype}
+        super().__init__(name=name, options=options or {}, seeds=seeds, filter=filter, **shared)
+        check_count("hidden", hidden, least=0)
         check_rate(dropout)
         check_rate(propagation_dropout)
         check_condition(filter, dtype)
@@ -154,9 +142,11 @@ class SpectralNet(Population):
 
     def _branch_logits(self, branch: Branch, inputs: Inputs, noise: Noise | None) -> Tensor:
         """What the branch adds to the logits, ``(n, P, C)``."""
-        hidden = torch.relu(feature_linear(adjacency_features(inputs), self.branch_weight1) + self.branch_bias1)
-        hidden = dropout(hidden, rate=branch.dropout, noise=noise, stream=3)
-        return member_linear(hidden, self.branch_weight2, self.branch_bias2)
+        weight1, bias1, weight2, bias2 = (
+            self.parameter(f"branch_{name}") for name in ("weight1", "bias1", "weight2", "bias2")
+        )
+        hidden = torch.relu(feature_linear(adjacency_features(inputs), weight1) + bias1)
+        return member_linear(dropout(hidden, rate=branch.dropout, noise=noise, stream=3), weight2, bias2)
 
     def _coefficients(self) -> Tensor:
         """Chebyshev coefficients of every member's filter, ``(K+1, P)`` or ``(K+1, P, d)``."""

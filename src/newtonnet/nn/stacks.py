@@ -123,16 +123,7 @@ class TunedGCNOptions(StackOptions):
 class TunedGCN(ResidualStack):
     r"""GCN's layers with everything that makes deep networks train: the stack with :math:`S = \tilde A`.
 
-    .. math:: H' = \mathrm{drop}(\mathrm{ReLU}(\mathrm{norm}(\tilde A H W + b\ [+ H W_r + b_r]))), \qquad
-              Z = H^L W_o + b_o
-
     The optional linear map on the features, with dropout, that the authors' code has is left out.
-
-    Args:
-        graph: gives the numbers of features and classes.
-        options: the model's shape.
-        seeds: one for each member.
-        dtype: float32, or float64 for checks.
 
     References:
         Luo, Shi, Wu, Classic GNNs are Strong Baselines: Reassessing GNNs for Node Classification, 2024, Section 3.
@@ -176,12 +167,6 @@ class NewtonStack(ResidualStack):
 
     A stack of nonlinear layers has no single response whose bands could be compared with the homophily, so there is no
     shape-aware penalty (``filter`` is None and gammas are refused) and no ceiling on the values.
-
-    Args:
-        graph: gives the numbers of features and classes.
-        options: the model's shape.
-        seeds: one for each member.
-        dtype: float32, or float64 for checks.
 
     References:
         Xu et al., Shape-aware Graph Spectral Learning, 2024, Eq. (5), in the stack of Luo, Shi, Wu, Classic GNNs are

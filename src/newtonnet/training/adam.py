@@ -2,42 +2,29 @@
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
 from newtonnet import kernels
 from newtonnet.kernels import BETAS, EPSILON
-from newtonnet.nn import is_native
+from newtonnet.nn import Population, is_native
 
 from .config import Config
-
-
-class Learner(Protocol):
-    """What Adam asks of a model: its parameters, and for each the population axis and the group of its rates."""
-
-    axes: dict[str, int]
-    groups: dict[str, str]
-
-    def learned(self) -> dict[str, nn.Parameter]:
-        """The parameters that training moves."""
 
 
 class Adam:
     """Kingma and Ba's optimiser, or its variant with decoupled decay; moments and rates carry the population axis."""
 
-    def __init__(self, model: Learner, configs: Sequence[Config]) -> None:
-        self.model = model
-        self.steps = 0
-        self.decoupled = configs[0].decoupled
-        self.parameters = parameters = model.learned()
-        self.first = {name: torch.zeros_like(parameter) for name, parameter in parameters.items()}
-        self.second = {name: torch.zeros_like(parameter) for name, parameter in parameters.items()}
+    def __init__(self, model: Population, configs: Sequence[Config]) -> None:
+        self.model, self.decoupled, self.steps = model, configs[0].decoupled, 0
+        self.parameters = model.learned()
+        self.first, self.second = (
+            {name: torch.zeros_like(parameter) for name, parameter in self.parameters.items()} for _ in range(2)
+        )
         self.rates, self.decays = {}, {}
-        for name, parameter in parameters.items():
-            group = model.groups[name]
-            shape = [1] * parameter.ndim
+        for name, parameter in self.parameters.items():
+            group, shape = model.groups[name], [1] * parameter.ndim
             shape[model.axes[name]] = len(configs)
             self.rates[name] = parameter.new_tensor([config.rate(group) for config in configs]).view(shape)
             self.decays[name] = parameter.new_tensor([config.decay(group) for config in configs]).view(shape)
@@ -78,7 +65,7 @@ class Adam:
     def _native(self) -> bool:
         return all(is_native(parameter) for parameter in self.learned)
 
-    def take(self, model: Learner, members: Tensor) -> "Adam":
+    def take(self, model: Population, members: Tensor) -> "Adam":
         """The optimiser of some of the members, whose population is ``model``."""
         part = object.__new__(Adam)
         part.model, part.steps, part.decoupled = model, self.steps, self.decoupled

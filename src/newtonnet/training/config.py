@@ -82,8 +82,7 @@ class Config:
             value = getattr(self, name)
             _require(name, value is None or 0 <= value < math.inf, "at least 0 and finite", value)
         object.__setattr__(self, "gammas", tuple(self.gammas))
-        three = len(self.gammas) == 3
-        good = three and all(math.isfinite(gamma) and gamma >= 0 for gamma in self.gammas)
+        good = len(self.gammas) == 3 and all(math.isfinite(gamma) and gamma >= 0 for gamma in self.gammas)
         _require("gammas", good, "three numbers of at least 0", self.gammas)
         _require("ceiling", self.ceiling is None or self.ceiling > 0, "above 0 or None", self.ceiling)
         whole = math.isfinite(self.max_epochs) and self.max_epochs >= 1 and self.max_epochs == int(self.max_epochs)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from newtonnet.datasets import Split, check_split
 from newtonnet.graphs import Graph, check_trainable
@@ -118,12 +119,12 @@ def _make_records(parts: Parts, ids: Sequence[str]) -> list[Record]:
     records = []
     for run, members in zip(parts.runs, parts.members, strict=True):
         mine = members.tolist()
+        outcomes = [unbegun_outcome()] * len(mine)
+        curves: Sequence[Tensor | None] = [None] * len(mine)
         if run is not None and run.epoch > 0:
             has_test = [len(parts.splits[member].test) > 0 for member in mine]
             outcomes = make_outcomes(run, has_test=has_test, seconds=seconds)
-            curves = torch.stack(run.curves).unbind(dim=2) if run.curves else [None] * len(mine)
-        else:
-            outcomes, curves = [unbegun_outcome() for _ in mine], [None] * len(mine)
+            curves = torch.stack(run.curves).unbind(dim=2) if run.curves else curves
         for member, outcome, curve in zip(mine, outcomes, curves, strict=True):
             records.append(
                 make_record(

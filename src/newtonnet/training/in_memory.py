@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
@@ -15,7 +15,6 @@ from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
 from newtonnet.nn import Inputs, Population, is_native
 
-from .config import Config
 from .loop import Batch, Evaluation, FinalEvaluation
 from .shape import adjusted_pivot, predicted_homophily
 
@@ -48,33 +47,16 @@ class Targets:
         return (self.masks * weights[:, None, None]).sum(dim=0, dtype=torch.uint8)
 
     @cached_property
-    def training(self) -> "TrainingRows":
-        """The nodes that train, as one list over all members."""
+    def training(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Every node that trains a member, m in all: its label and member, and places of its logits, class by class."""
         nodes, members = self.masks[0].nonzero(as_tuple=True)
-        rows = nodes * self.masks.shape[2] + members
-        places = torch.arange(self.classes, device=rows.device)[:, None] + self.classes * rows
-        return TrainingRows(places.flatten(), self.labels[nodes], members, self.sizes[0])
+        first = self.classes * (nodes * self.masks.shape[2] + members)
+        places = torch.arange(self.classes, device=first.device)[:, None] + first
+        return self.labels[nodes], members, places.flatten()
 
     def take(self, members: Tensor) -> "Targets":
         """The targets of some of the members."""
         return Targets(self.labels, self.masks[:, :, members], self.classes)
-
-
-@dataclass(frozen=True, eq=False)
-class TrainingRows:
-    """The pairs of a node and a member that it trains, m in all.
-
-    Attributes:
-        places: places of their C logits among all n P C, first those of class 0, ``(C m,)``.
-        labels: the nodes' classes, ``(m,)``.
-        members: the members, ``(m,)``.
-        sizes: how many nodes train each member, ``(P,)``.
-    """
-
-    places: Tensor
-    labels: Tensor
-    members: Tensor
-    sizes: Tensor
 
 
 def make_targets(graph: Graph, splits: Sequence[Split], device: torch.device | str = "cpu") -> Targets:
@@ -89,13 +71,13 @@ def make_targets(graph: Graph, splits: Sequence[Split], device: torch.device | s
 
 def cross_entropy(logits: Tensor, targets: Targets) -> Tensor:
     """Mean cross entropy of each member over its training nodes, from logits ``(n, P, C)`` to ``(P,)``."""
-    rows = targets.training
+    labels, members, places = targets.training
     # Classes come first: a handful of them is too few to work along.
-    chosen = logits.reshape(-1).index_select(0, rows.places).view(targets.classes, -1)
-    each = nn.functional.nll_loss(chosen.log_softmax(dim=0).T, rows.labels, reduction="none")
+    chosen = logits.reshape(-1).index_select(0, places).view(targets.classes, -1)
+    each = nn.functional.nll_loss(chosen.log_softmax(dim=0).T, labels, reduction="none")
     if logits.shape[1] == 1:  # the same with fewer steps, which small graphs notice
         return each.mean(dim=0, keepdim=True)
-    return each.new_zeros(logits.shape[1]).index_add(0, rows.members, each) / rows.sizes
+    return each.new_zeros(logits.shape[1]).index_add(0, members, each) / targets.sizes[0]
 
 
 def evaluate(metric: str, logits: Tensor, targets: Targets) -> Evaluation:
@@ -103,7 +85,7 @@ def evaluate(metric: str, logits: Tensor, targets: Targets) -> Evaluation:
     values = logits.detach()
     small = values.shape[2] < 2**15
     if small and is_native(values):
-        classes, correct, finite = _count_correct(values.contiguous(), targets.labels, targets.bits)
+        classes, correct, finite = kernels.count_correct(values.contiguous(), targets.labels, targets.bits)
     else:
         predicted = values.argmax(dim=2)
         correct = (targets.masks & (predicted == targets.labels[:, None])).sum(dim=1)
@@ -113,11 +95,6 @@ def evaluate(metric: str, logits: Tensor, targets: Targets) -> Evaluation:
     accuracies = correct.double() / targets.sizes
     scores = accuracies if metric == "accuracy" else _roc_auc(values, targets)
     return Evaluation(scores, finite, classes, accuracies, logits if logits.requires_grad else None)
-
-
-def _count_correct(logits: Tensor, labels: Tensor, parts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Classes ``(n, P)``, right ones in each part ``(3, P)``, and whether all logits are finite ``(P,)``."""
-    return kernels.count_correct(logits, labels, parts)
 
 
 def _roc_auc(logits: Tensor, targets: Targets) -> Tensor:
@@ -147,40 +124,20 @@ def roc_auc(margin: Tensor, positive: Tensor) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
-    """What all runs of a model on a graph share.
+class GraphSource:
+    """The source of batches of a graph in memory.
 
     Attributes:
         inputs: the graph as the model reads it.
         pairs: ends of every edge once, int32, ``(2, E)``.
         degrees: edges at every node, ``(n,)``.
+        targets: labels and splits of the members.
+        metric: ``accuracy`` or ``roc_auc``.
     """
 
     inputs: Inputs
     pairs: Tensor
     degrees: Tensor
-
-
-def prepare(model: Population, graph: Graph, device: torch.device | str = "cpu") -> Prepared:
-    """Make ready once what every run of the model on the graph needs."""
-    with warnings.catch_warnings():  # the graph's arrays are read-only, and nothing here writes to them
-        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
-        pairs = torch.from_numpy(graph.pairs).to(device)
-    degrees = torch.bincount(pairs.flatten(), minlength=graph.nodes)
-    return Prepared(model.prepare(graph, device), pairs, degrees)
-
-
-@dataclass(frozen=True, eq=False)
-class GraphSource:
-    """The source of batches of a graph in memory.
-
-    Attributes:
-        prepared: the graph.
-        targets: labels and splits of the members.
-        metric: ``accuracy`` or ``roc_auc``.
-    """
-
-    prepared: Prepared
     targets: Targets
     metric: str
 
@@ -192,11 +149,11 @@ class GraphSource:
     @property
     def has_edges(self) -> bool:
         """Whether there is a homophily to learn."""
-        return self.prepared.pairs.shape[1] > 0
+        return self.pairs.shape[1] > 0
 
     def batches(self, epoch: int) -> Iterable[Batch]:
         """The whole graph, once."""
-        return (Batch(self.prepared.inputs, epoch),)
+        return (Batch(self.inputs, epoch),)
 
     def loss(self, logits: Tensor, batch: Batch) -> Tensor:
         """Mean cross entropy of each member over its training nodes."""
@@ -209,35 +166,36 @@ class GraphSource:
     def evaluate(self, model: Population, epoch: int) -> Evaluation:
         """Scores of all nodes; a model without dropout keeps its autograd graph for the next epoch."""
         with torch.set_grad_enabled(model.deterministic):
-            logits = model(self.prepared.inputs)
+            logits = model(self.inputs)
         return evaluate(self.metric, logits, self.targets)
 
     def homophily(self, model: Population, evaluation: Evaluation, *, chance: bool) -> tuple[Tensor, Tensor | None]:
         """Predicted homophily of each member, and the one that chance gives."""
         if evaluation.classes is None:
             raise ValueError("a graph in memory is evaluated with the class of every node, got none")
-        expected = adjusted_pivot(self.prepared.degrees, evaluation.classes, self.classes) if chance else None
-        return predicted_homophily(self.prepared.pairs, evaluation.classes), expected
+        expected = adjusted_pivot(self.degrees, evaluation.classes, self.classes) if chance else None
+        return predicted_homophily(self.pairs, evaluation.classes), expected
 
     @torch.no_grad()
     def finish(self, model: Population) -> FinalEvaluation:
         """Scores of all nodes."""
-        found = evaluate("accuracy", model(self.prepared.inputs), self.targets)
+        found = evaluate("accuracy", model(self.inputs), self.targets)
         homophily = self.homophily(model, found, chance=False)[0].cpu().numpy()
         scores = np.full(found.scores.shape, np.nan)  # those of the best epoch stand
         return FinalEvaluation(scores, found.scores[2].cpu().numpy(), homophily)
 
     def take(self, members: Tensor) -> Self:
         """The source of some of the members."""
-        return type(self)(self.prepared, self.targets.take(members), self.metric)
+        return replace(self, targets=self.targets.take(members))
 
 
 def graph_source(
-    prepared: Prepared,
-    graph: Graph,
-    splits: Sequence[Split],
-    configs: Sequence[Config],
-    device: torch.device | str = "cpu",
+    model: Population, graph: Graph, splits: Sequence[Split], metric: str, device: torch.device | str = "cpu"
 ) -> GraphSource:
     """The source of batches of a graph, for members of these splits."""
-    return GraphSource(prepared, make_targets(graph, splits, device), configs[0].metric)
+    with warnings.catch_warnings():  # the graph's arrays are read-only, and nothing here writes to them
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        pairs = torch.from_numpy(graph.pairs).to(device)
+    degrees = torch.bincount(pairs.flatten(), minlength=graph.nodes)
+    inputs, targets = model.prepare(graph, device), make_targets(graph, splits, device)
+    return GraphSource(inputs, pairs, degrees, targets, metric)

@@ -14,28 +14,25 @@ from newtonnet.nn import Noise, Population
 
 from .adam import Adam
 from .config import Config
-from .shape import Reals, ShapeRegulariser
+from .shape import band_masks, shape_penalty
 
 CURVES = ("loss", "train", "validation", "test", "homophily")
 """What a record's history holds beside the epoch."""
 
-KEPT = ("best_scores", "last_scores", "best_epoch", "epochs", "failed", "largest")
+KEPT = ("best_scores", "last_scores", "best_epoch", "epochs", "failed", "largest", "homophily", "pivot")
 """Arrays over all members that a checkpoint holds as they are."""
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """What one step trains on.
-
-    Attributes:
-        inputs: what the model reads, the first argument of its ``forward``.
-        key: key of this step's dropout masks, beside the seeds; no two steps share one.
-        targets: whatever the source's own ``loss`` needs.
-    """
+    """What one step trains on."""
 
     inputs: Any
+    """What the model reads, the first argument of its ``forward``."""
     key: int
+    """Key of this step's dropout masks, beside the seeds; no two steps share one."""
     targets: Any = None
+    """Whatever the source's own ``loss`` needs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,30 +125,22 @@ class Run:
         model: the population.
         source: its batches and its evaluation.
         configs: one for each member; loop options must agree.
-        device: where the model is.
     """
 
-    def __init__(
-        self, model: Population, source: Source, configs: Sequence[Config], *, device: torch.device | str = "cpu"
-    ) -> None:
-        population = len(configs)
+    def __init__(self, model: Population, source: Source, configs: Sequence[Config]) -> None:
+        population, device = len(configs), next(model.parameters()).device
         self.whole, self.whole_source, self.configs, self.device = model, source, configs, device
         self.shared = configs[0]
-        self.shape = ShapeRegulariser(
-            model.filter,
-            configs,
-            classes=source.classes,
-            has_edges=source.has_edges,
-            dtype=model.dtype,
-            device=device,
-        )
         ceilings = [float("inf") if config.ceiling is None else config.ceiling for config in configs]
         self.ceilings = torch.tensor(ceilings, dtype=model.dtype, device=device)
+        self.gammas = torch.tensor([config.gammas for config in configs], dtype=torch.float64).T
+        self.bands = None if model.filter is None else band_masks(model.filter.points).to(device, model.dtype)
+        self.pivot = np.full(population, 1 / source.classes)
+        self.homophily = self.pivot.copy()  # the pivot, at which there is no penalty, until it is learned
         self.epoch = 0
         self.best = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
         self.best_scores, self.last_scores = (np.full((3, population), np.nan) for _ in range(2))
-        self.best_epoch = np.zeros(population, dtype=np.int64)
-        self.epochs = np.zeros(population, dtype=np.int64)
+        self.best_epoch, self.epochs = (np.zeros(population, dtype=np.int64) for _ in range(2))
         self.failed = np.zeros(population, dtype=np.bool_)
         self.largest = np.zeros(population)
         self.curves: list[Tensor] = []
@@ -172,7 +161,7 @@ class Run:
         model, source, losses = self.model, self.source, []
         for batch in source.batches(self.epoch):
             logits = self._logits(batch)
-            loss = source.loss(logits, batch) + self.shape.penalty(model)
+            loss = source.loss(logits, batch) + self.penalty()
             loss.sum().backward()  # type: ignore[no-untyped-call]
             losses.append(source.reduce(loss.detach(), self.optimizer.learned).cpu().numpy())
             self.optimizer.step()
@@ -193,6 +182,21 @@ class Run:
         if logits is not None:
             return logits
         return self.model(batch.inputs, Noise(self.shared.run_seed, self.model.seeds, batch.key))  # type: ignore[no-any-return]
+
+    def penalty(self) -> Tensor | float:
+        """The shape-aware penalty of the members that still train, ``(P,)``; 0 where none of them has one."""
+        filter = self.model.filter
+        if not self.shaped or filter is None or self.bands is None:
+            return 0.0
+        parameters = self.model.filter_parameters()
+        return shape_penalty(
+            parameters["values"] if self.shared.penalises_raw else filter.amplitudes(parameters),
+            self.bands,
+            homophily=torch.from_numpy(self.homophily[self.places]),
+            pivot=torch.from_numpy(self.pivot[self.places]),
+            gammas=self.gammas[:, self.places],
+            squared=self.shared.squared,
+        )
 
     @torch.no_grad()
     def _bound_filter(self) -> None:
@@ -226,9 +230,9 @@ class Run:
                 self.best[name].index_copy_(axis, target, parameter.detach().index_select(axis, source))
 
     @torch.no_grad()
-    def _learn_homophily(self, evaluation: Evaluation, losses: Reals) -> None:
-        """Give the shape regulariser the predicted homophily when it is due, and the curves a row when they are."""
-        due = self.shape.active and self.epoch % self.shared.refresh == 0
+    def _learn_homophily(self, evaluation: Evaluation, losses: NDArray[np.floating[Any]]) -> None:
+        """Give the penalty the predicted homophily when it is due, and the curves a row when they are."""
+        due = self.shaped and self.epoch % self.shared.refresh == 0
         interval = self.shared.history_interval
         wanted = interval > 0 and self.epoch % interval == 0
         if not due and not wanted:
@@ -236,7 +240,9 @@ class Run:
         adjusted = due and self.shared.pivot == "adjusted"
         homophily, chance = self.source.homophily(self.model, evaluation, chance=adjusted)
         if due:
-            self.shape.follow(homophily.cpu().numpy(), None if chance is None else chance.cpu().numpy())
+            self.homophily[self.places] = homophily.cpu().numpy()
+        if chance is not None:
+            self.pivot[self.places] = chance.cpu().numpy()
         if wanted:
             row = torch.full((1 + len(CURVES), len(self.configs)), float("nan"), dtype=torch.float64)
             row[0] = self.epoch
@@ -260,7 +266,7 @@ class Run:
         self.model = self.model.take(left)
         self.optimizer = self.optimizer.take(self.model, left)
         self.source = self.source.take(left)
-        self.shape.keep(self.places)
+        self.shaped = self.source.has_edges and bool(self.gammas[:, self.places].any())
         self.bounded = bool(self.ceilings[members].isfinite().any())
         self.ahead = None
 
@@ -288,8 +294,6 @@ class Run:
             "steps": torch.tensor(self.optimizer.steps),
             "members": self.members,
             "curves": torch.stack(self.curves) if self.curves else torch.zeros(0),
-            "homophily": torch.as_tensor(self.shape.homophily),
-            "pivot": torch.as_tensor(self.shape.pivot),
             **{name: torch.as_tensor(getattr(self, name)) for name in KEPT},
         }
         parts: dict[str, Mapping[str, Tensor]] = {
@@ -310,7 +314,6 @@ class Run:
         self.curves = list(state["curves"])
         for name in KEPT:
             setattr(self, name, state[name].numpy())
-        self.shape.restore(state["homophily"].numpy(), state["pivot"].numpy())
         self.model.put({name: state[f"model.{name}"] for name in self.best})
         for name in self.best:
             self.best[name].copy_(state[f"best.{name}"])

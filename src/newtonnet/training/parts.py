@@ -1,8 +1,9 @@
 """A population cut into parts that fit the cache or the memory allowed, trained one after another or side by side."""
 
+import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from newtonnet.kernels import use_threads
 from newtonnet.nn import Inputs, Noise, Population
 
 from .config import Config
-from .in_memory import graph_source, prepare
+from .in_memory import graph_source
 from .loop import Progress, Run
 
 CACHED = 8 << 20
@@ -45,20 +46,17 @@ def part_sizes(model: Population, inputs: Inputs, *, threads: int, max_memory: i
     if population == 1 and max_memory is None:
         return [1]
     member = member_bytes(model, inputs)
-    owned = member.owned
     size = max(1, CACHED // max(member.by_torch, 1))
     if max_memory is not None:
-        one = 2 * member.kept + COPIES * owned
-        left = max_memory - 2 * population * owned
-        if left < one:
+        one, all_weights = 2 * member.kept + COPIES * member.owned, 2 * population * member.owned
+        if max_memory < all_weights + one:
             raise ValueError(
-                f"training needs about {(2 * population * owned + one) / 1e6:.0f} MB beside the graph, "
+                f"training needs about {(all_weights + one) / 1e6:.0f} MB beside the graph, "
                 f"got {max_memory / 1e6:.0f} MB; allow more, or train fewer members"
             )
-        size = max(1, min(size, int(left / one / min(threads, population))))
+        size = max(1, min(size, int((max_memory - all_weights) / one / min(threads, population))))
     # Equal parts, and as many as keep all threads busy.
-    count = -(-population // size)
-    count = min(population, max(count, threads))
+    count = min(population, max(-(-population // size), threads))
     return [population * (k + 1) // count - population * k // count for k in range(count)]
 
 
@@ -83,20 +81,18 @@ def member_bytes(model: Population, inputs: Inputs) -> MemberBytes:
     one = model.take(torch.zeros(1, dtype=torch.long, device=next(model.parameters()).device))
     read = [*one.parameters(), *(x.matrix for x in (inputs.features, inputs.adjacency) if x is not None)]
     known = {tensor.data_ptr() for tensor in read if tensor.layout == torch.strided}
-    kept: dict[int, int] = {}
-    by_torch: dict[int, int] = {}
+    kept, by_torch = {}, {}
 
     def note(tensor: Tensor) -> Tensor:
         if tensor.layout == torch.strided and tensor.data_ptr() not in known:
-            size = tensor.numel() * tensor.element_size()
-            kept[tensor.data_ptr()] = size
+            kept[tensor.data_ptr()] = tensor.nbytes
             if not tensor.is_leaf:
-                by_torch[tensor.data_ptr()] = size
+                by_torch[tensor.data_ptr()] = tensor.nbytes
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
         one(inputs, Noise(0, one.seeds, 1))
-    owned = sum(parameter.numel() * parameter.element_size() for parameter in one.parameters())
+    owned = sum(parameter.nbytes for parameter in one.parameters())
     return MemberBytes(sum(kept.values()), sum(by_torch.values()), owned)
 
 
@@ -128,8 +124,8 @@ class Parts:
         self.threads = threads
         self.broken: set[int] = set()  # parts that were stopped inside an epoch
         self.began, self.before = time.monotonic(), 0.0
-        self.prepared = prepare(model, graph, device)
-        self.cut(part_sizes(model, self.prepared.inputs, threads=threads, max_memory=max_memory))
+        self.source = graph_source(model, graph, splits, configs[0].metric, device)
+        self.cut(part_sizes(model, self.source.inputs, threads=threads, max_memory=max_memory))
 
     def cut(self, sizes: Sequence[int]) -> None:
         """Make parts of these sizes, none of them started."""
@@ -142,13 +138,9 @@ class Parts:
         """The run of a part, made when it is first needed."""
         run = self.runs[part]
         if run is None:
-            members = self.members[part]
-            mine = members.tolist()
-            model = self.model.take(members.to(self.device))
-            configs = [self.configs[member] for member in mine]
-            splits = [self.splits[member] for member in mine]
-            source = graph_source(self.prepared, self.graph, splits, configs, self.device)
-            run = self.runs[part] = Run(model, source, configs, device=self.device)
+            members = self.members[part].to(self.device)
+            configs = [self.configs[member] for member in members.tolist()]
+            run = self.runs[part] = Run(self.model.take(members), self.source.take(members), configs)
         return run
 
     def train(self, after: Callable[[], None]) -> None:
@@ -158,7 +150,7 @@ class Parts:
             after: called after every epoch, or now and then where parts train side by side; what it raises stops the
                 training, with every run at the end of an epoch.
         """
-        side_by_side = min(self.threads, sum(not self._done(part) for part in range(len(self.runs))))
+        side_by_side = min(self.threads, sum(run is None or not run.finished for run in self.runs))
         if side_by_side > 1:
             self._train_side_by_side(side_by_side, after)
             return
@@ -170,8 +162,7 @@ class Parts:
                     after()
 
     def _train_side_by_side(self, count: int, after: Callable[[], None]) -> None:
-        waiting, stop = iter(range(len(self.runs))), threading.Event()
-        turn = threading.Lock()
+        waiting, turn, stop = iter(range(len(self.runs))), threading.Lock(), threading.Event()
 
         def work() -> None:
             with use_threads(max(1, self.threads // count)):
@@ -204,10 +195,6 @@ class Parts:
             run.step()
             self.broken.discard(part)
 
-    def _done(self, part: int) -> bool:
-        run = self.runs[part]
-        return run is not None and run.finished
-
     def paused(self) -> ExitStack:
         """A context in which every run is at the end of an epoch and waits there."""
         stack = ExitStack()
@@ -218,17 +205,14 @@ class Parts:
     def report(self) -> Progress:
         """How far all parts together are: epochs are the mean over members, those that are done counted as whole."""
         longest = self.configs[0].max_epochs
-        epochs, training, known = 0.0, 0, []
-        for size, run in zip(self.sizes, self.runs, strict=True):
-            if run is None:
-                training += size
-                continue
-            own = run.report()
-            epochs += size * (longest if run.finished else own.epoch)
-            training += own.training
-            known += [own.validation] if own.validation == own.validation else []
-        mean = sum(known) / len(known) if known else float("nan")
-        return Progress(int(epochs / len(self.configs)), longest, training, mean)
+        reports = [
+            Progress(0, longest, size, math.nan) if run is None else run.report()
+            for size, run in zip(self.sizes, self.runs, strict=True)
+        ]
+        epochs = sum(n * (own.epoch if own.training else longest) for n, own in zip(self.sizes, reports, strict=True))
+        known = [own.validation for own in reports if not math.isnan(own.validation)]
+        mean = sum(known) / len(known) if known else math.nan
+        return Progress(epochs // len(self.configs), longest, sum(own.training for own in reports), mean)
 
     def seconds(self) -> float:
         """Wall time so far, that of an interrupted training included."""
@@ -237,9 +221,10 @@ class Parts:
     def keep_best(self) -> None:
         """Put what every member has reached so far into the whole population."""
         with torch.no_grad():
-            for members, run in self._started():
-                for name, parameter in self.model.named_parameters():
-                    parameter.index_copy_(self.model.axes[name], members.to(parameter.device), run.best[name])
+            for members, run in zip(self.members, self.runs, strict=True):
+                for name, best in run.best.items() if run is not None else ():
+                    parameter = self.model.parameter(name)
+                    parameter.index_copy_(self.model.axes[name], members.to(parameter.device), best)
 
     def state(self) -> dict[str, Tensor]:
         """Everything that a resumed training needs, as tensors by name."""
@@ -256,8 +241,3 @@ class Parts:
         for part in sorted({int(name.split("/")[0]) for name in state if "/" in name}):
             own = {name.split("/", 1)[1]: t for name, t in state.items() if name.startswith(f"{part}/")}
             self.start(part).restore(own)
-
-    def _started(self) -> Iterator[tuple[Tensor, Run]]:
-        for members, run in zip(self.members, self.runs, strict=True):
-            if run is not None:
-                yield members, run

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,7 +14,6 @@ from torch import Tensor
 from newtonnet.datasets import Split, describe_split
 from newtonnet.graphs import Graph
 from newtonnet.nn import Population
-from newtonnet.polynomials import Filter
 
 from .config import Config
 from .loop import CURVES, Run
@@ -82,11 +81,9 @@ class Record:
         """Read one line back; refused where it is not a record of this version."""
         try:
             data = json.loads(line)
-            outcome: dict[str, Any] = data.pop("outcome")
-            fixed: dict[str, Any] = {
-                key: tuple(value) if isinstance(value, list) else value for key, value in outcome.items()
-            }
-            return cls(**data, outcome=Outcome(**fixed))
+            outcome = data.pop("outcome")
+            lists = {key: tuple(value) for key, value in outcome.items() if isinstance(value, list)}
+            return cls(**data, outcome=Outcome(**outcome | lists))
         except (json.JSONDecodeError, TypeError, KeyError, AttributeError) as error:
             raise ValueError(f"not a record of newtonnet: {error}") from error
 
@@ -94,14 +91,12 @@ class Record:
 def record_id(model: Population, graph: Graph, split: Split, config: Config) -> str:
     """Hash of everything that decides a run's result."""
     decisive = {k: v for k, v in asdict(config).items() if k != "history_interval"}
-    settings = [_without_added(model.options), _without_added(decisive)]
+    settings = [
+        {k: v for k, v in part.items() if k not in ADDED or v != ADDED[k]} for part in (model.options, decisive)
+    ]
     parts = [NUMERICS, str(model.dtype), model.name, *settings, graph.checksum, split.checksum]
     text = json.dumps(_canonical(parts), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _without_added(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in settings.items() if key not in ADDED or value != ADDED[key]}
 
 
 def make_outcomes(run: Run, *, has_test: Sequence[bool], seconds: float) -> list[Outcome]:
@@ -114,23 +109,23 @@ def make_outcomes(run: Run, *, has_test: Sequence[bool], seconds: float) -> list
     """
     final = run.finish()
     scores = np.where(np.isnan(run.best_scores), final.scores, run.best_scores)
-    points, values, response = _learned_filter(run.whole)
+    points, values, response = _sample_filter(run.whole)
     found = []
-    for p in range(len(run.configs)):
-        tried, failed, epochs = bool(run.best_epoch[p] > 0), bool(run.failed[p] or run.epochs[p] == 0), run.epochs[p]
+    for p, (epochs, best_epoch) in enumerate(zip(run.epochs.tolist(), run.best_epoch.tolist(), strict=True)):
+        tried, tested = best_epoch > 0, best_epoch > 0 and has_test[p]
+        failed = run.failed[p] or epochs == 0
         reason = f"the loss was not a number at epoch {epochs}" if epochs else NOT_BEGUN
-        test, accuracy, homophily = scores[2, p], final.test_accuracies[p], final.homophily[p]
         found.append(
             Outcome(
                 status="failed" if failed else "done",
                 reason=reason if failed else "",
-                epochs=int(epochs),
-                best_epoch=int(run.best_epoch[p]),
+                epochs=epochs,
+                best_epoch=best_epoch,
                 train=float(scores[0, p]) if tried else None,
                 validation=float(scores[1, p]) if tried else None,
-                test=float(test) if tried and has_test[p] else None,
-                test_accuracy=float(accuracy) if tried and has_test[p] else None,
-                homophily=float(homophily) if tried and run.whole_source.has_edges else None,
+                test=float(scores[2, p]) if tested else None,
+                test_accuracy=float(final.test_accuracies[p]) if tested else None,
+                homophily=float(final.homophily[p]) if tried and run.whole_source.has_edges else None,
                 points=points,
                 values=tuple(values[:, p].tolist()),
                 response=tuple(response[:, p].tolist()),
@@ -143,22 +138,9 @@ def make_outcomes(run: Run, *, has_test: Sequence[bool], seconds: float) -> list
 
 def unbegun_outcome() -> Outcome:
     """What is left of a member that was stopped before its first epoch."""
-    return Outcome(
-        status="failed",
-        reason=NOT_BEGUN,
-        epochs=0,
-        best_epoch=0,
-        train=None,
-        validation=None,
-        test=None,
-        test_accuracy=None,
-        homophily=None,
-        points=(),
-        values=(),
-        response=(),
-        largest_value=None,
-        seconds=0.0,
-    )
+    scores: Any = dict.fromkeys(("train", "validation", "test", "test_accuracy", "homophily", "largest_value"))
+    filter: Any = dict.fromkeys(("points", "values", "response"), ())
+    return Outcome(status="failed", reason=NOT_BEGUN, epochs=0, best_epoch=0, seconds=0.0, **scores, **filter)
 
 
 def make_record(
@@ -202,20 +184,14 @@ def make_record(
     )
 
 
-def _learned_filter(model: Population) -> tuple[tuple[float, ...], Tensor, Tensor]:
-    """Points, and the amplitudes there and at the record's frequencies, averaged over channels."""
+def _sample_filter(model: Population) -> tuple[tuple[float, ...], Tensor, Tensor]:
+    """Points, and all members' amplitudes there ``(Q, P)`` and at the record's frequencies, averaged over channels."""
+    members = len(model.seeds)
     if model.filter is None:
-        return (), torch.zeros(0, len(model.seeds)), torch.zeros(0, len(model.seeds))
-    return sample_filter(model.filter, model.filter_parameters(), members=len(model.seeds))
-
-
-def sample_filter(
-    filter: Filter, parameters: Mapping[str, Tensor], *, members: int
-) -> tuple[tuple[float, ...], Tensor, Tensor]:
-    """A filter's points, and its members' amplitudes there ``(Q, P)`` and at the record's frequencies ``(41, P)``."""
-    learned = {name: value.detach().double().cpu() for name, value in parameters.items()}
-    points = filter.points
-    both = filter.response(torch.cat([points, torch.tensor(FREQUENCIES, dtype=torch.float64)]), learned)
+        return (), torch.zeros(0, members), torch.zeros(0, members)
+    learned = {name: value.detach().double().cpu() for name, value in model.filter_parameters().items()}
+    points = model.filter.points
+    both = model.filter.response(torch.cat([points, torch.tensor(FREQUENCIES, dtype=torch.float64)]), learned)
     if both.ndim == 1:  # a fixed filter is the same for every member
         both = both[:, None].expand(-1, members)
     both = both.mean(dim=2) if both.ndim == 3 else both
@@ -275,20 +251,17 @@ def _mean(numbers: Sequence[float | None]) -> float | None:
 
 def _canonical(value: Any) -> Any:
     """Whole numbers as floats, so that 0 and 0.0 are one setting."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if isinstance(value, Mapping):
-        return {key: _canonical(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_canonical(item) for item in value]
-    return value
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return float(value) if whole else _inside(_canonical, value)
 
 
 def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return value
+    """Numbers that are not finite as None."""
+    return None if isinstance(value, float) and not math.isfinite(value) else _inside(_finite, value)
+
+
+def _inside(change: Callable[[Any], Any], value: Any) -> Any:
+    """A list or mapping with its items changed; anything else as it is."""
+    if isinstance(value, Mapping):
+        return {key: change(item) for key, item in value.items()}
+    return [change(item) for item in value] if isinstance(value, list | tuple) else value

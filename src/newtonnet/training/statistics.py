@@ -61,17 +61,14 @@ def estimate(scores: Scores, ratio: float) -> Estimate | None:
     n = len(known)
     if n < 2:
         return None
-    mean = float(known.mean())
-    error = math.sqrt((1 / n + ratio) * float(known.var(ddof=1)))
+    return _estimate(float(known.mean()), math.sqrt((1 / n + ratio) * float(known.var(ddof=1))), n)
+
+
+def _estimate(mean: float, error: float, n: int) -> Estimate:
+    """From a mean and its standard error; differences that are all the same are certain, or none at all."""
     reach = _reach(n) * error
-    return Estimate(mean, mean - reach, mean + reach, _chance(mean, error, n), n)
-
-
-def _chance(mean: float, error: float, n: int) -> float:
-    """Two-sided p; differences that are all the same are certain, or none at all."""
-    if error == 0:
-        return 1.0 if mean == 0 else 0.0
-    return 2 * float(student.sf(abs(mean) / error, n - 1))
+    p = 2 * float(student.sf(abs(mean) / error, n - 1)) if error else float(mean == 0)
+    return Estimate(mean, mean - reach, mean + reach, p, n)
 
 
 def compare(ours: Scores, theirs: Scores, ratio: float) -> Estimate | None:
@@ -97,13 +94,8 @@ def contrast(ones: Sequence[Estimate], others: Sequence[Estimate]) -> Estimate:
     """
     splits = min(one.splits for one in (*ones, *others))
     mean = sum(one.mean for one in ones) / len(ones) - sum(one.mean for one in others) / len(others)
-    error = math.sqrt(sum((_error(one) / len(group)) ** 2 for group in (ones, others) for one in group))
-    reach = _reach(splits) * error
-    return Estimate(mean, mean - reach, mean + reach, _chance(mean, error, splits), splits)
-
-
-def _error(one: Estimate) -> float:
-    return (one.high - one.low) / 2 / _reach(one.splits)
+    errors = [(one.high - one.low) / 2 / _reach(one.splits) / len(group) for group in (ones, others) for one in group]
+    return _estimate(mean, math.sqrt(sum(error**2 for error in errors)), splits)
 
 
 def _reach(splits: int) -> float:
