@@ -197,15 +197,6 @@ def test_the_gradients_of_a_layer_equal_autograd(hidden, classes, dtype, rng, ev
             torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("count", [0, 1, 3, 4, 301, 9001])
-@pytest.mark.parametrize("members", [1, 3, 8, 35, 64])
-def test_every_agreeing_pair_is_counted_once(count, members, rng):
-    pairs = torch.tensor(rng.integers(0, 20, (2, count)), dtype=torch.int32)
-    classes = torch.tensor(rng.integers(0, 3, (20, members)), dtype=torch.int16)
-    expected = (classes[pairs[0].long()] == classes[pairs[1].long()]).sum(dim=0)
-    assert torch.equal(kernels.agreeing(pairs, classes), expected)
-
-
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize(("shape", "axis"), [((5, 3, 7), 1), ((3, 40), 0), ((9, 3), 1), ((3,), 0), ((2, 0, 3), 2)])
 @pytest.mark.parametrize("decoupled", [False, True])

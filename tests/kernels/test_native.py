@@ -146,9 +146,6 @@ def test_a_series_of_wrong_arrays_is_refused(x, coefficients, against, error):
         (lambda: kernels.drop_flat(ones(2, 6).int(), Mask((1,), 5, 1.0)), TypeError),
         (lambda: kernels.back(ones(5, 1, 2), ones(1, 4, 3), ones(5, 1, 4), 1.0), ValueError),
         (lambda: kernels.back(ones(4, 1, 2), ones(1, 4, 2), ones(5, 1, 4), 1.0), ValueError),
-        (lambda: kernels.agreeing(torch.tensor([[0], [2]]).int(), ones(2, 1).short()), ValueError),
-        (lambda: kernels.agreeing(torch.tensor([[-1], [0]]).int(), ones(2, 1).short()), ValueError),
-        (lambda: kernels.agreeing(torch.tensor([[1], [0]]), ones(2, 1).short()), TypeError),
     ],
 )
 def test_dense_blocks_that_do_not_fit_are_refused(call, error):

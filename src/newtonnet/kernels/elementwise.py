@@ -1,4 +1,4 @@
-"""Passes over dense blocks: dropout, one step of the optimiser, counts of agreeing edges."""
+"""Passes over dense blocks: dropout and one step of the optimiser."""
 
 from dataclasses import dataclass
 
@@ -98,18 +98,3 @@ def adam_step(
         decoupled: shrink the parameter itself by rate times decay, instead of adding the decay to the gradient.
     """
     native().adam(parameter, gradient, first, second, rates, decays, axis, step, decoupled, *BETAS, EPSILON)
-
-
-def agreeing(pairs: Tensor, classes: Tensor) -> Tensor:
-    """Number of pairs of nodes with equal classes, for each member.
-
-    Args:
-        pairs: int32, contiguous, ``(2, E)``.
-        classes: int16, contiguous, ``(n, P)``.
-
-    Returns:
-        int64, ``(P,)``.
-    """
-    counts = torch.empty(classes.shape[1], dtype=torch.int64)
-    native().agreeing(pairs, classes, counts)
-    return counts

@@ -63,13 +63,7 @@ template <class T> struct Matrix {  // CSR; without values all are 1. The column
 };
 
 // Entries summed side by side: enough to hide the latency of an addition.
-template <class R> constexpr int SIDE_BY_SIDE = R::registers == 1 ? 4 : R::registers == 2 ? 3 : 2;
-
-template <class T> int side_by_side(i64 width) {
-  int found = 0;
-  with_row<T>(width, [&](auto row) { found = SIDE_BY_SIDE<decltype(row)>; });
-  return found;
-}
+constexpr int side_by_side(int registers) { return registers == 1 ? 4 : registers == 2 ? 3 : 2; }
 
 template <class R> INLINE void add(R& sum, R& other) {
   each([](int, auto& a, auto& b) { a += b; }, sum, other);
@@ -91,7 +85,7 @@ INLINE R row_sum(const Matrix<T>& m, i64 i, const At& at) {
       else s += x;
     }, sum);
   };
-  constexpr int S = SIDE_BY_SIDE<R>;
+  constexpr int S = side_by_side(R::registers);
   const i64 last = m.rows[i + 1];
   i64 e = m.rows[i];
   R sum{}, second{}, third{}, fourth{};
@@ -279,9 +273,9 @@ template <class T> void series(const Series<T>& s, i64 lo, i64 hi, int thread) {
   }
 }
 
-// ---- simple loops, which the compiler turns into vectors
+// ---- the gradients of a layer, and the optimiser
 
-// From the gradient of h W' with h = drop(ReLU(z)) to those of z, of W and of a bias of z, for one of the members.
+// From the gradient of h W' with h = drop(ReLU(z)) to those of z, of W and of a bias of z.
 template <class T> struct Layer {
   const T *hidden, *weight, *gradient;  // (n, members, d), (members, classes, d), (n, members, classes)
   T* of_z;
@@ -289,24 +283,42 @@ template <class T> struct Layer {
   T scale;
 };
 
-template <class T> void backward(const Layer<T>& s, i64 p, i64 lo, i64 hi, T* of_weight, T* of_bias) {
-  const i64 d = s.d, classes = s.classes;
-  for (i64 row = lo * s.members + p; row < hi * s.members; row += s.members) {
-    const T* __restrict hidden = s.hidden + row * d;
-    T* __restrict z = s.of_z + row * d;
-    std::fill_n(z, d, T(0));
-    for (i64 c = 0; c < classes; ++c) {
-      const T g = s.gradient[row * classes + c];
-      const T* __restrict weight = s.weight + (p * classes + c) * d;
-      T* __restrict into = of_weight + c * d;
-      for (i64 j = 0; j < d; ++j) {
-        z[j] += weight[j] * g;
-        into[j] += hidden[j] * g;
-      }
+// Columns first to first + used of member p.
+template <class R, bool Whole, class T>
+void backward_tile(const Layer<T>& given, i64 p, i64 first, i64 used, i64 lo, i64 hi, T* of_weight, T* of_bias) {
+  const Layer<T> s = given;
+  const i64 shift = p * s.classes * s.d + first, left = Whole ? R::width : used;
+  R bias{};
+  for (i64 i = lo; i < hi; ++i) {
+    const i64 row = i * s.members + p, at = row * s.d + first;
+    R hidden = load_row<R>(s.hidden + at, left), z{};
+    for (i64 c = 0; c < s.classes; ++c) {
+      const T g = s.gradient[row * s.classes + c], *weight = s.weight + shift + c * s.d;
+      T* into = of_weight + shift + c * s.d;
+      each([&](int o, auto& v, auto& h) {
+        using V = std::remove_reference_t<decltype(v)>;
+        v += load_part<V>(weight + o, left - o) * g;
+        store_part<V>(into + o, load_part<V>(into + o, left - o) + h * g, left - o);
+      }, z, hidden);
     }
-    for (i64 j = 0; j < d; ++j) {
-      z[j] = hidden[j] > 0 ? z[j] * s.scale : 0;  // a hidden number that was cut or dropped is 0
-      of_bias[j] += z[j];
+    each([&](int, auto& v, auto& h, auto& b) {
+      v = h > 0 ? v * s.scale : decltype(v + h){};  // a hidden number that was cut or dropped is 0
+      b += v;
+    }, z, hidden, bias);
+    store_row(s.of_z + at, z, left);
+  }
+  store_row(of_bias + p * s.d + first, bias, left);
+}
+
+template <class T> void backward(const Layer<T>& s, i64 lo, i64 hi, T* of_weight, T* of_bias) {
+  for (i64 p = 0; p < s.members; ++p) {
+    for (i64 j = 0; j < s.d; j += WIDEST<T>) {
+      const i64 used = std::min(WIDEST<T>, s.d - j);
+      with_row<T>(used, [&](auto row) {
+        using R = decltype(row);
+        const auto tile = used == R::width ? backward_tile<R, true, T> : backward_tile<R, false, T>;
+        tile(s, p, j, used, lo, hi, of_weight, of_bias);
+      });
     }
   }
 }
@@ -328,17 +340,6 @@ void adam(const AdamStep& s, T rate, T decay, i64 count, T* __restrict value, T*
     second[j] = second[j] * keep_second + g * g * to_second;
     value[j] = x - x * shrunk - first[j] * speed / (std::sqrt(second[j] * by_second) + epsilon);
   }
-}
-
-// Adds up the pairs of nodes with equal classes, for each member; false if a node is not among the nodes.
-inline bool count_agreeing(const i32* one, const i32* two, i64 pairs, const i16* classes, i64 nodes, i64 members,
-                           i64* __restrict counts) {
-  for (i64 e = 0; e < pairs; ++e) {
-    if (i64(u32(one[e])) >= nodes || i64(u32(two[e])) >= nodes) return false;
-    const i16 *a = classes + one[e] * members, *b = classes + two[e] * members;
-    for (i64 p = 0; p < members; ++p) counts[p] += a[p] == b[p];
-  }
-  return true;
 }
 
 }  // namespace newtonnet

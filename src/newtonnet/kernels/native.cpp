@@ -180,7 +180,7 @@ void run_series(const Csr& op, py::handle x_, py::handle other_, py::handle coef
     Team team(std::min(threads, n));
     Barrier barrier{int(team.size())};
     s.barrier = &barrier;
-    const i64 height = n * padded_width<T>(s.at_once), parts = team.size() * terms * columns;
+    const i64 height = n * layout<T>(s.at_once).first, parts = team.size() * terms * columns;
     Workspace room((products ? 4 : 3) * Workspace::lines<T>(height) + Workspace::lines<T>(parts));
     s.inner = room.array<T>(parts);
     s.a = room.array<T>(height);
@@ -207,8 +207,9 @@ void run_multiply(const Csr& matrix, py::handle values_, py::handle x_, py::hand
     py::gil_scoped_release unlocked;
     // Zeros are left out where all tiles of the product sum equally many entries side by side.
     const i64 width = s.bias || s.mask.keys ? d : members * d, rest = width % WIDEST<T>;
-    const int sums = side_by_side<T>(std::min(width, WIDEST<T>));
-    const bool thin = gaps && members * d >= WORTH_THINNING && (!rest || side_by_side<T>(rest) == sums);
+    const auto sums_of = [](i64 tile) { return side_by_side(layout<T>(tile).second); };
+    const int sums = sums_of(std::min(width, WIDEST<T>));
+    const bool thin = gaps && members * d >= WORTH_THINNING && (!rest || sums_of(rest) == sums);
     const i64 made = thin || places ? entries : 0;
     Workspace room(Workspace::lines<T>(made) + Workspace::lines<i32>(n + 1) + Workspace::lines<i32>(made + AHEAD));
     T* kept = room.array<T>(made);
@@ -264,8 +265,7 @@ void run_backward(py::handle gradient_, py::handle weight_, py::handle hidden_, 
     T *parts = room.array<T>(all), *more = parts + team.size() * many;
     std::fill_n(parts, all, T(0));
     in_shares(team, n, nullptr, [&](i64 lo, i64 hi, int thread) {
-      T *own = parts + thread * many, *biased = more + thread * few;
-      for (i64 p = 0; p < members; ++p) backward(s, p, lo, hi, own + p * classes * d, biased + p * d);
+      backward(s, lo, hi, parts + thread * many, more + thread * few);
     });
     add_up(parts, team.size(), many, weights);
     add_up(more, team.size(), few, biases);
@@ -298,18 +298,6 @@ void run_adam(py::handle parameter, py::handle gradient_, py::handle first_, py:
   });
 }
 
-void run_count_agreeing(py::handle pairs_, py::handle classes_, py::handle counts_) {
-  const Array pairs("pairs", pairs_, 2), classes("classes", classes_, 2), counts("counts", counts_);
-  const i64 edges = pairs.shape[1], nodes = classes.shape[0], members = classes.shape[1];
-  const i32* ends = pairs.as<i32>({2, edges});
-  const i16* found = classes.as<i16>(classes.shape);
-  i64* total = counts.as<i64>({members});
-  py::gil_scoped_release unlocked;
-  std::fill_n(total, members, 0);
-  if (!count_agreeing(ends, ends + edges, edges, found, nodes, members, total))
-    throw py::value_error("pairs must hold nodes from 0 to " + std::to_string(nodes - 1));
-}
-
 PYBIND11_MODULE(MODULE_NAME, m) {
   const auto name = [](const char* text) { return PyUnicode_InternFromString(text); };
   names = {name("dtype"), name("is_cpu"), name("shape"), name("is_contiguous"), name("data_ptr")};
@@ -317,7 +305,6 @@ PYBIND11_MODULE(MODULE_NAME, m) {
   const auto type = [&](const char* name) { return py::object(torch.attr(name)).release().ptr(); };
   type_of<float> = type("float32");
   type_of<double> = type("float64");
-  type_of<i16> = type("int16");
   type_of<i32> = type("int32");
   type_of<i64> = type("int64");
   pool();  // so that every fork from here on finds it made
@@ -330,7 +317,6 @@ PYBIND11_MODULE(MODULE_NAME, m) {
   m.def("drop", run_drop);
   m.def("backward", run_backward);
   m.def("adam", run_adam);
-  m.def("agreeing", run_count_agreeing);
 }
 
 }  // namespace newtonnet

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #define INLINE inline __attribute__((always_inline))
 
@@ -106,10 +107,10 @@ template <class T, int F = 0, int L = LANES<T>, class Call> INLINE void with_row
   f(Row<T, F, L>{});
 }
 
-// The numbers in the registers of a row of `width` columns.
-template <class T> i64 padded_width(i64 width) {
-  i64 found = 0;
-  with_row<T>(width, [&](auto row) { found = decltype(row)::width; });
+// The numbers in the registers of a row of `width` columns, and how many registers these are.
+template <class T> std::pair<i64, int> layout(i64 width) {
+  std::pair<i64, int> found;
+  with_row<T>(width, [&](auto row) { found = {decltype(row)::width, decltype(row)::registers}; });
   return found;
 }
 

@@ -8,7 +8,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from newtonnet import kernels
 from newtonnet.graphs import BANDS
 from newtonnet.nn import Population
 from newtonnet.polynomials import Filter
@@ -187,8 +186,7 @@ def predicted_homophily(pairs: Tensor, classes: Tensor) -> Tensor:
     """
     if pairs.shape[1] == 0:
         return torch.zeros(classes.shape[1], dtype=torch.float64, device=classes.device)
-    small = pairs.dtype == torch.int32 and classes.dtype == torch.int16
-    if small and pairs.device.type == "cpu" and kernels.available():
-        return torch.from_numpy(kernels.agreeing(pairs, classes.contiguous()).numpy() / pairs.shape[1])
-    same = classes[pairs[0]] == classes[pairs[1]]
-    return same.sum(dim=0).double() / pairs.shape[1]
+    # One member at a time: indexing a vector is several times faster than indexing the rows of a matrix.
+    members = classes.T.contiguous()
+    same = [torch.count_nonzero(row.index_select(0, pairs[0]) == row.index_select(0, pairs[1])) for row in members]
+    return torch.stack(same).double() / pairs.shape[1]
