@@ -1,53 +1,47 @@
-"""The build of the kernels: one C++ source compiled for each instruction set. Everything else is in pyproject.toml."""
+"""The build of the kernels: one C++ source, compiled for each instruction set. Everything else is in pyproject.toml."""
 
+import copy
 import platform
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 from pybind11.setup_helpers import Pybind11Extension
 from setuptools import setup
 from setuptools.command.build_ext import build_ext
 
-FOLDER = Path("src/newtonnet/kernels")
-FLAGS = ["-std=gnu++17", "-O3", "-fno-math-errno", "-ffp-contract=fast", "-fvisibility=hidden"]
-ON_X86 = platform.machine() in ("x86_64", "AMD64")
+FOLDER = "src/newtonnet/kernels"
+FLAGS = ["-O3", "-fno-math-errno", "-ffp-contract=fast"]
 INSTRUCTIONS = {"baseline": []}
-if ON_X86:
+if platform.machine() in ("x86_64", "AMD64"):
     INSTRUCTIONS["avx2"] = ["-mavx2", "-mfma"]
-    INSTRUCTIONS["avx512"] = [*INSTRUCTIONS["avx2"], "-mavx512f", "-mavx512vl", "-mavx512dq", "-mavx512bw"]
+    INSTRUCTIONS["avx512"] = ["-mavx2", "-mfma", "-mavx512f", "-mavx512vl", "-mavx512dq", "-mavx512bw"]
 
 
 class BuildKernels(build_ext):
-    """Compiles ``kernels.cpp`` once for each instruction set and links all of them into the module."""
+    """Compiles the extensions side by side, with objects in folders of their own: they share one source."""
+
+    def finalize_options(self) -> None:
+        """Compile as many extensions at once as there are processors."""
+        super().finalize_options()
+        self.parallel = self.parallel or True
 
     def build_extension(self, ext: Pybind11Extension) -> None:
         """Compile and link one extension."""
-
-        def compiled(name: str) -> list[str]:
-            return self.compiler.compile(
-                [str(FOLDER / "kernels.cpp")],
-                output_dir=str(Path(self.build_temp) / name),
-                macros=[("INSTRUCTIONS", name), *ext.define_macros],
-                extra_postargs=[*FLAGS, *INSTRUCTIONS[name]],
-                depends=ext.depends,
-            )
-
-        with ThreadPoolExecutor() as pool:
-            for objects in pool.map(compiled, INSTRUCTIONS):
-                ext.extra_objects += objects
-        super().build_extension(ext)
+        own = copy.copy(self)
+        own.build_temp = f"{self.build_temp}/{ext.name}"
+        super(BuildKernels, own).build_extension(ext)
 
 
 setup(
     cmdclass={"build_ext": BuildKernels},
     ext_modules=[
         Pybind11Extension(
-            "newtonnet.kernels._native",
-            [str(FOLDER / "module.cpp")],
-            depends=[str(FOLDER / name) for name in ("kernels.cpp", "kernels.h", "threads.h", "vectors.h")],
-            define_macros=[("NEWTONNET_X86", "1")] if ON_X86 else [],
-            extra_compile_args=FLAGS,
+            f"newtonnet.kernels._native_{name}",
+            [f"{FOLDER}/native.cpp"],
+            depends=[f"{FOLDER}/{header}" for header in ("kernels.h", "threads.h", "vectors.h")],
+            define_macros=[("MODULE_NAME", f"_native_{name}")],
+            extra_compile_args=[*FLAGS, *flags],
+            cxx_std=20,
             optional=True,  # without a compiler torch does the same work
         )
+        for name, flags in INSTRUCTIONS.items()
     ],
 )

@@ -8,31 +8,32 @@ import torch
 from newtonnet import kernels
 from newtonnet.graphs import csr_tensor
 from newtonnet.kernels import Mask, use_threads
-from newtonnet.kernels.native import native
+from newtonnet.kernels.native import instruction_sets, load
 from newtonnet.nn import noise
 
-BUILT = native().instruction_sets() if kernels.available() else []
 WIDTHS = [1, 2, 3, 5, 7, 8, 13, 16, 17, 31, 33, 64, 65, 100]
 TYPES = [torch.float32, torch.float64]
 TOLERANCE = {torch.float32: 2e-5, torch.float64: 1e-12}
 
 
-@pytest.fixture(params=BUILT or [pytest.param("", marks=pytest.mark.skip(reason="the kernels were not built"))])
-def instructions(request):
-    """Every instruction set that this machine has."""
-    native().use_instructions(request.param)
-    yield request.param
-    native().use_instructions(BUILT[-1])
+@pytest.fixture(params=["baseline", "avx2", "avx512"])
+def native(request, monkeypatch):
+    """The module for every instruction set that this machine has."""
+    if not kernels.available() or request.param not in instruction_sets():
+        pytest.skip(f"no kernels for {request.param}")
+    module = load(request.param)
+    for user in ("products", "elementwise"):
+        monkeypatch.setattr(f"newtonnet.kernels.{user}.native", lambda: module)
+    return module
 
 
-pytestmark = pytest.mark.usefixtures("instructions")
+pytestmark = pytest.mark.usefixtures("native")
 
 
 @pytest.fixture
 def every_thread(monkeypatch):
     """Threads are used however little work there is."""
     monkeypatch.setattr("newtonnet.kernels.threads.WORTH_A_THREAD", 0)
-    monkeypatch.setattr("newtonnet.kernels.elementwise.WORTH_COUNTING", 0)
 
 
 def close(ours, theirs):
@@ -197,58 +198,6 @@ def test_the_gradients_of_a_layer_equal_autograd(hidden, classes, dtype, rng, ev
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("inputs", [1, 4, 23, 24, 26])
-def test_a_map_to_few_columns_equals_einsum(inputs, dtype, rng, every_thread):
-    hidden = normal(rng, 19, 3, inputs, dtype=dtype)
-    for classes in range(1, 71):
-        weight, bias = normal(rng, 3, inputs, classes, dtype=dtype), normal(rng, 3, classes, dtype=dtype)
-        if not kernels.can_combine(weight):  # it depends on the machine's registers
-            with pytest.raises(ValueError, match="few columns"):
-                kernels.combine(hidden, weight, bias)
-            assert classes > 8
-            continue
-        with use_threads(1 + classes % 3):
-            close(kernels.combine(hidden, weight, bias), np.einsum("nph,phc->npc", hidden, weight) + bias.numpy())
-
-
-@pytest.mark.parametrize("rows", [1, 4, 19, 30])
-@pytest.mark.parametrize("count", [1, 2])
-def test_a_map_in_strips_has_the_same_bits(rows, count, rng, monkeypatch, every_thread):
-    hidden, weight, bias = normal(rng, 19, 3, 24), normal(rng, 3, 24, 5), normal(rng, 3, 5)
-    whole = kernels.combine(hidden, weight, bias)
-    monkeypatch.setattr(native().limits, "last_cache", 0)
-    monkeypatch.setattr(native().limits, "strip", rows * 3 * 24 * 8)
-    with use_threads(count):
-        assert torch.equal(kernels.combine(hidden, weight, bias), whole)
-
-
-@pytest.mark.parametrize("dtype", TYPES)
-def test_counts_of_correct_predictions_equal_numpy(dtype, rng):
-    logits = torch.tensor(rng.integers(0, 3, (50, 4, 5)), dtype=dtype)  # with ties
-    labels, parts = torch.tensor(rng.integers(0, 5, 50)), torch.tensor(rng.integers(0, 8, (50, 4)), dtype=torch.uint8)
-    logits[3, 1, 2], logits[7, 2, 0] = float("inf"), float("nan")
-    classes, counts, finite = kernels.count_correct(logits, labels, parts)
-    expected = logits[:, [0, 3]].argmax(dim=2)
-    trains = parts[:, [0, 3]] % 2 == 1
-    assert torch.equal(classes[:, [0, 3]].long(), torch.where(trains, labels[:, None], expected))
-    assert finite.tolist() == [True, False, False, True]
-    for part in range(3):
-        inside = (parts[:, [0, 3]] >> part) % 2 == 1
-        assert counts[part, [0, 3]].tolist() == (inside & (expected == labels[:, None])).sum(dim=0).tolist()
-
-
-@pytest.mark.parametrize("count", [0, 1, 3, 4, 301, 9001])
-@pytest.mark.parametrize("members", [1, 3, 8, 35, 64])
-def test_every_agreeing_pair_is_counted_once(count, members, rng, every_thread):
-    pairs = torch.tensor(rng.integers(0, 20, (2, count)), dtype=torch.int32)
-    classes = torch.tensor(rng.integers(0, 3, (20, members)), dtype=torch.int16)
-    expected = (classes[pairs[0].long()] == classes[pairs[1].long()]).sum(dim=0)
-    for threads in (1, 2, 3):
-        with use_threads(threads):
-            assert torch.equal(kernels.agreeing(pairs, classes), expected)
-
-
-@pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize(("shape", "axis"), [((5, 3, 7), 1), ((3, 40), 0), ((9, 3), 1), ((3,), 0), ((2, 0, 3), 2)])
 @pytest.mark.parametrize("decoupled", [False, True])
 def test_a_step_of_adam_equals_torch(shape, axis, dtype, decoupled, rng):
@@ -280,13 +229,13 @@ def test_threads_change_no_bit_of_a_product(rng, every_thread):
         assert torch.equal(mine, theirs)
 
 
-def test_unused_numbers_behind_a_row_are_neither_read_nor_written(rng):
+def test_unused_numbers_behind_a_row_are_neither_read_nor_written(native, rng):
     # Every block ends where its memory ends, and the result lies between guards.
     for width in (1, 3, 5, 7, 9, 13, 21):
         _, pattern, values = sparse(rng, 6, 4, 0.9, torch.float32)
         whole = torch.full((4 * width + 64,), float("nan"))
         x = whole[: 4 * width].view(4, 1, width).copy_(normal(rng, 4, 1, width))
         out = torch.full((6 * width + 64,), 7.0)
-        native().multiply(pattern.native, values, x, out[: 6 * width].view(6, 1, width), None, False, None, None, 1)
+        native.multiply(pattern.native, values, x, out[: 6 * width].view(6, 1, width), None, False, None, None, 1)
         assert torch.isfinite(out).all()
         assert (out[6 * width :] == 7).all()

@@ -9,14 +9,12 @@ from .elementwise import (
     STEP,
     Mask,
     adam_step,
-    agreeing,
-    count_correct,
     drop,
     drop_flat,
     words,
 )
 from .native import KINDS, available
-from .products import AHEAD, Pattern, back, can_combine, combine, make_operator, make_pattern, multiply, series
+from .products import AHEAD, Pattern, back, make_operator, make_pattern, multiply, series
 from .threads import kept_memory, thread_count, use_threads
 
 __all__ = [
@@ -31,12 +29,8 @@ __all__ = [
     "Mask",
     "Pattern",
     "adam_step",
-    "agreeing",
     "available",
     "back",
-    "can_combine",
-    "combine",
-    "count_correct",
     "drop",
     "drop_flat",
     "kept_memory",

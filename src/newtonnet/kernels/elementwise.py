@@ -1,4 +1,4 @@
-"""Passes over dense blocks: dropout, one step of the optimiser, counts of correct predictions and agreeing edges."""
+"""Passes over dense blocks: dropout and one step of the optimiser."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from .native import native
-from .threads import thread_count, threads_for
+from .threads import threads_for
 
 STEP = 0x9E3779B97F4A7C15
 """The odd number that the words of a key's stream are apart before they are mixed."""
@@ -71,9 +71,6 @@ BETAS = (0.9, 0.999)
 EPSILON = 1e-8
 """What Adam adds to the root of the second moment."""
 
-WORTH_COUNTING = 100_000
-"""Comparisons below which another thread costs more than it saves."""
-
 
 def adam_step(
     parameter: Tensor,
@@ -101,39 +98,3 @@ def adam_step(
         decoupled: shrink the parameter itself by rate times decay, instead of adding the decay to the gradient.
     """
     native().adam(parameter, gradient, first, second, rates, decays, axis, step, decoupled, *BETAS, EPSILON)
-
-
-def count_correct(logits: Tensor, labels: Tensor, parts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Predictions, and how many of them are correct.
-
-    Args:
-        logits: contiguous, ``(n, P, C)``.
-        labels: int64, ``(n,)``.
-        parts: one bit for each of three parts that a node belongs to, uint8, contiguous, ``(n, P)``.
-
-    Returns:
-        Classes, int16, ``(n, P)``: the label in the first part, the prediction elsewhere; correct ones in each part,
-        int64, ``(3, P)``; whether all logits of a member are finite, ``(P,)``.
-    """
-    n, population, _ = logits.shape
-    classes = torch.empty(n, population, dtype=torch.int16)
-    counts = torch.zeros(3, population, dtype=torch.int64)
-    finite = torch.ones(population, dtype=torch.bool)
-    native().count_correct(logits, labels, parts, classes, counts, finite)
-    return classes, counts, finite
-
-
-def agreeing(pairs: Tensor, classes: Tensor) -> Tensor:
-    """Number of pairs of nodes with equal classes, for each member.
-
-    Args:
-        pairs: int32, contiguous, ``(2, E)``.
-        classes: int16, contiguous, ``(n, P)``.
-
-    Returns:
-        int64, ``(P,)``.
-    """
-    members = classes.shape[1]
-    counts = torch.empty(members, dtype=torch.int64)
-    native().agreeing(pairs, classes, counts, thread_count() if pairs.shape[1] * members > WORTH_COUNTING else 1)
-    return counts

@@ -1,38 +1,106 @@
-// What the kernels are given, and a table of them for each instruction set.
+// The hot loops. Each works on rows lo to hi, the share of one thread.
 #pragma once
-#include <cstdint>
+#include <algorithm>
+#include <cmath>
+
+#include "threads.h"
 
 namespace newtonnet {
 
-using i16 = std::int16_t;
-using i32 = std::int32_t;
-using i64 = std::int64_t;
-using u16 = std::uint16_t;
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
+// ---- dropout: SplitMix64 of key and place gives words of four 16-bit numbers, each of which decides on one number
+
+constexpr int PER_WORD = 4, WORDS = REGISTER_BYTES / 8, HASHED = PER_WORD * WORDS;  // numbers decided on at once
+
+struct Mask {  // one key for each member; no keys: no dropout
+  const u64* keys = nullptr;
+  u16 threshold = 0;
+  double scale = 1;
+};
+
+INLINE i64 words(i64 width) { return (width + PER_WORD - 1) / PER_WORD; }
+
+// HASHED numbers of a key's stream from `word` on.
+INLINE void hash(u16* bits, u64 key, u64 word) {
+  Vector<u64, WORDS> z;
+  for (int k = 0; k < WORDS; ++k) z[k] = k;
+  z = (z + (word + 1)) * 0x9E3779B97F4A7C15ull + key;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+  store(bits, z ^ (z >> 31));
+}
+
+template <class T, class V> INLINE V dropped(V v, const u16* bits, u16 threshold, T scale) {
+  constexpr int L = int(sizeof(V) / sizeof(T));
+  if constexpr (L == 1) {
+    return *bits >= threshold ? v * scale : T(0);
+  } else {
+    using Integer = std::conditional_t<sizeof(T) == 4, i32, i64>;
+    const auto wide = __builtin_convertvector(load<Vector<u16, L>>(bits), Vector<Integer, L>);
+    return wide >= Integer(threshold) ? v * scale : V{};
+  }
+}
+
+// Dropout of a block (n, members, d) whose first row starts at `word` of every key's stream.
+template <class T> void drop(const T* x, T* out, i64 members, i64 d, i64 word, const Mask& mask, i64 lo, i64 hi) {
+  alignas(64) u16 bits[HASHED];
+  for (i64 row = lo * members; row < hi * members; ++row) {
+    for (i64 j = 0; j < d; j += LANES<T>) {
+      const i64 at = row * d + j, in = j % HASHED;
+      if (in == 0) hash(bits, mask.keys[row % members], u64(word + row / members * words(d) + j / PER_WORD));
+      const auto v = load_part<Vector<T, LANES<T>>>(x + at, d - j);
+      store_part(out + at, dropped(v, bits + in, mask.threshold, T(mask.scale)), d - j);
+    }
+  }
+}
+
+// ---- sparse products
 
 constexpr int AHEAD = 32;  // entries between the one that is summed and the one whose row is prefetched
 
-struct Mask {  // dropout: one key for each member; without keys there is none
-  const u64* keys;
-  u16 threshold;
-  double scale;
-};
-
-template <class T> struct Matrix {  // CSR; no values: all are 1. The column indices go on for AHEAD entries.
+template <class T> struct Matrix {  // CSR; without values all are 1. The column indices go on for AHEAD entries.
   const i32 *rows, *columns;
   const T* values;
 };
 
-template <class T> struct Series {  // out = sum of c_k T_k(-A) x, and the inner products of every term with `other`
-  Matrix<T> matrix;
-  const i32* order;
-  const T *scale, *factor, *unscale, *x, *other, *weights;
-  T *out, *inner, *a, *b, *total, *against;  // inner: (threads, degree + 1, columns)
-  i64 columns, at_once, degree;
-  bool ahead;
-  i64 threads, *arrived;
-};
+// Entries summed side by side: enough to hide the latency of an addition.
+constexpr int side_by_side(int registers) { return registers == 1 ? 4 : registers == 2 ? 3 : 2; }
+
+template <class R> INLINE void add(R& sum, R& other) {
+  each([](int, auto& a, auto& b) { a += b; }, sum, other);
+}
+
+// The sum over row i's entries of the value times the row of x that `at(column)` points to.
+template <class R, bool Weighted, bool Prefetch, class T, class At>
+INLINE R row_sum(const Matrix<T>& m, i64 i, const At& at) {
+  const auto entry = [&](R& sum, i64 e) __attribute__((always_inline)) {
+    if constexpr (Prefetch) {
+      const char* soon = reinterpret_cast<const char*>(at(m.columns[e + AHEAD]));
+      for (int byte = 0; byte < R::width * int(sizeof(T)); byte += 64) __builtin_prefetch(soon + byte, 0, 3);
+    }
+    const T* from = at(m.columns[e]);
+    const T value = Weighted ? m.values[e] : T(1);
+    each([&](int o, auto& s) __attribute__((always_inline)) {
+      const auto x = load<std::remove_reference_t<decltype(s)>>(from + o);
+      if constexpr (Weighted) s += x * value;
+      else s += x;
+    }, sum);
+  };
+  constexpr int S = side_by_side(R::registers);
+  const i64 last = m.rows[i + 1];
+  i64 e = m.rows[i];
+  R sum{}, second{}, third{}, fourth{};
+  for (const i64 middle = e + (last - e) / S * S; e < middle; e += S) {
+    entry(sum, e);
+    entry(second, e + 1);
+    if constexpr (S > 2) entry(third, e + 2);
+    if constexpr (S > 3) entry(fourth, e + 3);
+  }
+  add(sum, second);
+  if constexpr (S > 2) add(sum, third);
+  if constexpr (S > 3) add(sum, fourth);
+  for (; e < last; ++e) entry(sum, e);
+  return sum;
+}
 
 template <class T> struct Product {  // out = A x, or drop(max(A x + bias, 0)); x: (m, members, d)
   Matrix<T> matrix;
@@ -40,59 +108,238 @@ template <class T> struct Product {  // out = A x, or drop(max(A x + bias, 0)); 
   T* out;
   i64 m, members, d;
   Mask mask;
-  bool ahead;
 };
 
-template <class T> struct Thin {  // the entries that are not 0; order: the place of every entry's value, or null
+// Columns first to first + used of one member. Registers of a row that is not whole reach into the next row; the last
+// row of x has none, so a copy of it is read instead.
+template <class R, bool Whole, class T>
+void product_tile(const Product<T>& given, i64 member, i64 first, i64 used, i64 lo, i64 hi) {
+  const Product<T> s = given;  // a copy of its own stays in registers, whatever is written
+  const i64 wide = s.members * s.d, column = member * s.d + first;
+  const T *x = s.x + column, scale = T(s.mask.scale);
+  T last_row[R::width];
+  if (!Whole && s.m) store_row(last_row, load_row<R>(x + (s.m - 1) * wide, used), R::width);
+  R bias = s.bias ? load_row<R>(s.bias + column, used) : R{};
+  alignas(64) u16 bits[R::width + HASHED];
+  for (i64 i = lo; i < hi; ++i) {
+    R sum = row_sum<R, true, true>(s.matrix, i, [&](i32 c) {
+      const T* from = x + i64(u32(c)) * wide;
+      return Whole || c != s.m - 1 ? from : last_row;
+    });
+    if (s.bias) each([](int, auto& v, auto& b) { v += b, v = v < 0 ? decltype(v + b){} : v; }, sum, bias);
+    if (s.mask.keys) {
+      const i64 word = i * words(s.d) + first / PER_WORD;
+      for (i64 j = 0; j < used; j += HASHED) hash(bits + j, s.mask.keys[member], u64(word + j / PER_WORD));
+      each([&](int o, auto& v) { v = dropped(v, bits + o, s.mask.threshold, scale); }, sum);
+    }
+    store_row(s.out + i * wide + column, sum, used);
+  }
+}
+
+template <class T> void multiply(Product<T> s, i64 lo, i64 hi) {
+  if (!s.bias && !s.mask.keys) {  // no need to distinguish members
+    s.d *= s.members;
+    s.members = 1;
+  }
+  for (i64 p = 0; p < s.members; ++p) {
+    for (i64 j = 0; j < s.d; j += WIDEST<T>) {
+      const i64 used = std::min(WIDEST<T>, s.d - j);
+      with_row<T>(used, [&](auto row) {
+        using R = decltype(row);
+        if (used == R::width) product_tile<R, true>(s, p, j, used, lo, hi);
+        else product_tile<R, false>(s, p, j, used, lo, hi);
+      });
+    }
+  }
+}
+
+// Copies the entries that are not 0; `order`, if given, holds the place of every entry's value. An entry remains in the
+// sum that it is added to, and sums that lose more entries than others are filled up with zeros, so that the product
+// keeps its bits. False if a place is not among the values.
+template <class T>
+bool leave_out_zeros(const Matrix<T>& from, const i64* order, i64 n, int sums, i32* rows, i32* columns, T* values) {
+  const i64 entries = from.rows[n];
+  bool inside = true;
+  const auto copy = [&](i64 e, i64 to) {
+    const i64 place = order ? order[e] : e;
+    if (u64(place) >= u64(entries)) return inside = false;
+    columns[to] = from.columns[e];
+    values[to] = from.values[place];
+    return values[to] != 0;
+  };
+  i64 base = 0;
+  rows[0] = 0;
+  for (i64 i = 0; i < n; ++i) {
+    const i64 first = from.rows[i], last = from.rows[i + 1], middle = first + (last - first) / sums * sums;
+    i64 next[4], end = base;
+    for (int k = 0; k < sums; ++k) next[k] = base + k;
+    for (i64 e = first; e < middle; e += sums) {
+      for (int k = 0; k < sums; ++k) next[k] += copy(e + k, next[k]) ? sums : 0;  // what follows overwrites a zero
+    }
+    for (int k = 0; k < sums; ++k) end = std::max(end, next[k] - k);
+    for (int k = 0; k < sums; ++k) {
+      for (; next[k] < end; next[k] += sums) columns[next[k]] = 0, values[next[k]] = 0;
+    }
+    for (i64 e = middle; e < last; ++e) copy(e, end++);
+    base = end;
+    rows[i + 1] = i32(base);
+  }
+  std::fill(columns + base, columns + base + AHEAD, 0);
+  return inside;
+}
+
+// ---- a Chebyshev series: T_1 = -A x, then T_k = -2 A T_{k-1} - T_{k-2}, which overwrites T_{k-2}
+
+template <class T> struct Series {  // out = sum of c_k T_k(-S A S) x, and the inner products of every term with `other`
   Matrix<T> matrix;
-  const i64* order;
-  i32 *rows, *columns;
-  T* values;
-  i64 n, entries;
+  const i32* order;                          // the node of every row of the matrix
+  const T *scale, *x, *other, *coefficients;  // scale: S; other: null where no inner products are wanted
+  T *out, *inner, *a, *b, *total, *against;  // inner: (threads, degree + 1, columns)
+  i64 columns, at_once, degree;
+  bool prefetch;
+  Barrier* barrier;
 };
 
-template <class T> struct Layer {  // h W + b, or from its gradient those of z in h = drop(ReLU(z)), of W' and of b
-  const T *hidden, *weight, *bias, *gradient;  // weight: rows of padded(classes) numbers; for gradients (members, C, d)
-  T* out;
-  i64 members, d, classes, strip;
+// Rows in the matrix's order, scaled and padded to whole registers; the first term of the sum.
+template <class R, class T> void enter(const Series<T>& given, i64 first, i64 used, T* inner, i64 lo, i64 hi) {
+  const Series<T> s = given;
+  R weights = load_row<R>(s.coefficients + first, used), products{};
+  for (i64 i = lo; i < hi; ++i) {
+    const i64 from = i64(s.order[i]) * s.columns + first, to = i * R::width;
+    R x = load_row<R>(s.x + from, used), other = s.other ? load_row<R>(s.other + from, used) : R{};
+    const T scale = s.scale[i], unscale = 1 / scale;
+    each([&](int o, auto& v, auto& c, auto& w, auto& p) {
+      v *= scale;
+      store(s.a + to + o, v);
+      store(s.total + to + o, v * c);
+      if (!s.other) return;
+      w *= unscale;
+      store(s.against + to + o, w);
+      p += w * v;
+    }, x, weights, other, products);
+  }
+  if (s.other) store_row(inner, products, used);
+}
+
+// out = T_k of the term `now` before it and of what out holds; its part of the sum and of the inner products.
+template <class R, bool Weighted, bool Prefetch, class T>
+void term(const Series<T>& given, i64 k, const T* now, T* out, i64 first, i64 used, T* inner, i64 lo, i64 hi) {
+  const Series<T> s = given;
+  const T alpha = k == 1 ? -1 : -2, beta = k == 1 ? 0 : -1, *before = k == 1 ? now : out;
+  R weights = load_row<R>(s.coefficients + k * s.columns + first, used), products{};
+  for (i64 i = lo; i < hi; ++i) {
+    const i64 at = i * R::width;
+    R sum = row_sum<R, Weighted, Prefetch>(s.matrix, i, [&](i32 c) { return now + i64(u32(c)) * R::width; });
+    const T scale = Weighted ? alpha : alpha * (s.scale[i] * s.scale[i]);
+    each([&](int o, auto& v, auto& c, auto& p) {
+      using V = std::remove_reference_t<decltype(v)>;
+      v = v * scale + load<V>(before + at + o) * beta;
+      store(out + at + o, v);
+      store(s.total + at + o, load<V>(s.total + at + o) + v * c);
+      if (s.other) p += load<V>(s.against + at + o) * v;
+    }, sum, weights, products);
+  }
+  if (s.other) store_row(inner, products, used);
+}
+
+template <class R, class T> void leave(const Series<T>& given, i64 first, i64 used, i64 lo, i64 hi) {
+  const Series<T> s = given;
+  for (i64 i = lo; i < hi; ++i) {
+    R sum = load_row<R>(s.total + i * R::width, R::width);
+    const T unscale = 1 / s.scale[i];
+    each([&](int, auto& v) { v *= unscale; }, sum);
+    store_row(s.out + i64(s.order[i]) * s.columns + first, sum, used);
+  }
+}
+
+template <class T> void series(const Series<T>& s, i64 lo, i64 hi, int thread) {
+  int target = 0;
+  for (i64 first = 0; first < s.columns; first += s.at_once) {
+    const i64 used = std::min(s.at_once, s.columns - first);
+    if (first) s.barrier->meet(target);  // the others may still read what is overwritten now
+    T* inner = s.inner + thread * (s.degree + 1) * s.columns + first;
+    with_row<T>(used, [&](auto row) {
+      using R = decltype(row);
+      const auto next = s.matrix.values ? term<R, true, true, T>
+                        : s.prefetch    ? term<R, false, true, T>
+                                        : term<R, false, false, T>;
+      enter<R>(s, first, used, inner, lo, hi);
+      for (i64 k = 1; k <= s.degree; ++k) {
+        s.barrier->meet(target);
+        next(s, k, k % 2 ? s.a : s.b, k % 2 ? s.b : s.a, first, used, inner + k * s.columns, lo, hi);
+      }
+      leave<R>(s, first, used, lo, hi);
+    });
+  }
+}
+
+// ---- the gradients of a layer, and the optimiser
+
+// From the gradient of h W' with h = drop(ReLU(z)) to those of z, of W and of a bias of z.
+template <class T> struct Layer {
+  const T *hidden, *weight, *gradient;  // (n, members, d), (members, classes, d), (n, members, classes)
+  T* of_z;
+  i64 members, d, classes;
   T scale;
 };
 
-template <class T> struct Adam {  // a parameter seen as (outer, members, inner)
-  T *value, *first, *second;
-  const T *gradient, *rates, *decays;
-  i64 outer, members, inner;
+// Columns first to first + used of member p.
+template <class R, bool Whole, class T>
+void backward_tile(const Layer<T>& given, i64 p, i64 first, i64 used, i64 lo, i64 hi, T* of_weight, T* of_bias) {
+  const Layer<T> s = given;
+  const i64 shift = p * s.classes * s.d + first, left = Whole ? R::width : used;
+  R bias{};
+  for (i64 i = lo; i < hi; ++i) {
+    const i64 row = i * s.members + p, at = row * s.d + first;
+    R hidden = load_row<R>(s.hidden + at, left), z{};
+    for (i64 c = 0; c < s.classes; ++c) {
+      const T g = s.gradient[row * s.classes + c], *weight = s.weight + shift + c * s.d;
+      T* into = of_weight + shift + c * s.d;
+      each([&](int o, auto& v, auto& h) {
+        using V = std::remove_reference_t<decltype(v)>;
+        v += load_part<V>(weight + o, left - o) * g;
+        store_part<V>(into + o, load_part<V>(into + o, left - o) + h * g, left - o);
+      }, z, hidden);
+    }
+    each([&](int, auto& v, auto& h, auto& b) {
+      v = h > 0 ? v * s.scale : decltype(v + h){};  // a hidden number that was cut or dropped is 0
+      b += v;
+    }, z, hidden, bias);
+    store_row(s.of_z + at, z, left);
+  }
+  store_row(of_bias + p * s.d + first, bias, left);
+}
+
+template <class T> void backward(const Layer<T>& s, i64 lo, i64 hi, T* of_weight, T* of_bias) {
+  for (i64 p = 0; p < s.members; ++p) {
+    for (i64 j = 0; j < s.d; j += WIDEST<T>) {
+      const i64 used = std::min(WIDEST<T>, s.d - j);
+      with_row<T>(used, [&](auto row) {
+        using R = decltype(row);
+        const auto tile = used == R::width ? backward_tile<R, true, T> : backward_tile<R, false, T>;
+        tile(s, p, j, used, lo, hi, of_weight, of_bias);
+      });
+    }
+  }
+}
+
+struct AdamStep {
   double beta1, beta2, epsilon, first_bias, second_bias;
   bool decoupled;
 };
 
-template <class T> struct Correct {
-  const T* logits;
-  const i64* labels;
-  const unsigned char* parts;
-  i16* classes;
-  i64* counts;
-  bool* finite;
-  i64 n, members, choices;
-};
-
-template <class T> struct Kernels {
-  void (*series)(const Series<T>&, i64 lo, i64 hi, int thread);
-  void (*multiply)(const Product<T>&, i64 lo, i64 hi);
-  bool (*thin)(const Thin<T>&, int side_by_side);
-  void (*drop)(const T* x, T* out, i64 members, i64 d, i64 word, const Mask&, i64 lo, i64 hi);
-  void (*combine)(const Layer<T>&, i64 lo, i64 hi);
-  void (*back)(const Layer<T>&, i64 lo, i64 hi, T* of_weight, T* of_bias);
-  void (*adam)(const Adam<T>&);
-  bool (*correct)(const Correct<T>&);
-  bool (*agree)(const i32* one, const i32* two, const i16* classes, i64 nodes, i64 members, i64 pairs, i64* counts);
-  int (*side_by_side)(i64 width);  // entries that a product with so many columns sums side by side
-  i64 (*padded)(i64 width);        // numbers in the registers of a row
-  i64 widest;
-};
-
-namespace baseline { extern const Kernels<float> floats; extern const Kernels<double> doubles; }
-namespace avx2 { extern const Kernels<float> floats; extern const Kernels<double> doubles; }
-namespace avx512 { extern const Kernels<float> floats; extern const Kernels<double> doubles; }
+template <class T>
+void adam(const AdamStep& s, T rate, T decay, i64 count, T* __restrict value, T* __restrict first, T* __restrict second,
+          const T* __restrict gradient) {
+  const T to_first = T(1 - s.beta1), keep_second = T(s.beta2), to_second = T(1 - s.beta2), epsilon = T(s.epsilon);
+  const T speed = rate * T(1 / s.first_bias), by_second = T(1 / s.second_bias);
+  const T added = s.decoupled ? 0 : decay, shrunk = s.decoupled ? rate * decay : 0;
+  for (i64 j = 0; j < count; ++j) {
+    const T x = value[j], g = gradient[j] + added * x;
+    first[j] += (g - first[j]) * to_first;
+    second[j] = second[j] * keep_second + g * g * to_second;
+    value[j] = x - x * shrunk - first[j] * speed / (std::sqrt(second[j] * by_second) + epsilon);
+  }
+}
 
 }  // namespace newtonnet

@@ -50,5 +50,16 @@ def available() -> bool:
 
 @functools.cache
 def native() -> Any:
-    """The compiled module; an ImportError where it was not built."""
-    return import_module("newtonnet.kernels._native")
+    """The compiled module for this processor; an ImportError where it was not built."""
+    return load(instruction_sets()[-1])
+
+
+def instruction_sets() -> list[str]:
+    """The instruction sets that this processor has, the fastest last."""
+    capability = torch.backends.cpu.get_cpu_capability()
+    return ["baseline", "avx2", "avx512"][: {"AVX2": 2, "AVX512": 3}.get(capability, 1)]
+
+
+def load(instructions: str) -> Any:
+    """The compiled module for an instruction set, ``baseline``, ``avx2`` or ``avx512``."""
+    return import_module(f"newtonnet.kernels._native_{instructions}")

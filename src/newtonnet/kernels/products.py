@@ -1,4 +1,4 @@
-"""Sparse products, and the linear maps of an encoder with their gradients."""
+"""Sparse products, and the gradients of an encoder's second layer."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -117,27 +117,5 @@ def back(gradient: Tensor, weight: Tensor, hidden: Tensor, scale: float) -> tupl
     turned = weight.transpose(1, 2).contiguous()
     z, of_weight, of_bias = torch.empty_like(hidden), torch.empty_like(turned), hidden.new_empty(hidden.shape[1:])
     threads = threads_for(hidden.numel() * weight.shape[2])
-    native().back(gradient, turned, hidden, scale, z, of_weight, of_bias, threads)
+    native().backward(gradient, turned, hidden, scale, z, of_weight, of_bias, threads)
     return z, of_weight.transpose(1, 2), of_bias
-
-
-def can_combine(weight: Tensor) -> bool:
-    """Whether :func:`combine` takes a map ``(P, d, C)`` of this shape: as many columns as four registers hold."""
-    return 0 < weight.shape[2] <= int(native().widest(weight.dtype == torch.float32))
-
-
-def combine(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Each member's own linear map to a few columns.
-
-    Args:
-        hidden: contiguous, ``(n, P, d)``.
-        weight: contiguous, ``(P, d, C)``.
-        bias: contiguous, ``(P, C)``.
-
-    Returns:
-        Shape ``(n, P, C)``.
-    """
-    n, population, _ = hidden.shape
-    out = hidden.new_empty(n, population, weight.shape[2])
-    native().combine(hidden, weight, bias, out, threads_for(hidden.numel() * weight.shape[2]))
-    return out

@@ -1,56 +1,53 @@
-// Threads that are kept for the next call, and memory that a thread keeps to work in.
+// Threads that wait for the next call, and memory that a thread keeps for its next call.
 #pragma once
 #include <pthread.h>
-#include <sched.h>
 
-#include <condition_variable>
-#include <cstdlib>
+#include <atomic>
+#include <functional>
 #include <mutex>
-#include <new>
 #include <thread>
 #include <vector>
 
+#include "vectors.h"
+
 namespace newtonnet {
 
-struct Job {  // `left` counts the threads that have not ended
-  void (*call)(void*, int);
-  void* context;
-  int left;
-};
+constexpr int SPINS = 4000;  // looks at a number before the thread sleeps until it changes: some microseconds
+
+// Returns when f(number) is true; whoever makes it true must notify.
+template <class F> void wait_until(const std::atomic<int>& number, const F& f) {
+  for (int n = 0;; ++n) {
+    const int seen = number.load(std::memory_order_acquire);
+    if (f(seen)) return;
+    if (n > SPINS) number.wait(seen, std::memory_order_acquire);
+  }
+}
 
 struct Worker {
-  std::mutex door;
-  std::condition_variable wake;
-  Job* job = nullptr;
-  int number = 0;
+  std::atomic<int> share{0};  // the number of the share that it works on; 0 while it has none
+  const std::function<void(int)>* job = nullptr;
 
-  void give(Job* work, int thread) {
-    std::lock_guard<std::mutex> hold(door);
-    job = work, number = thread;
-    wake.notify_one();
+  void set(int number) {
+    share.store(number, std::memory_order_release);
+    share.notify_one();
   }
 
   void work() {
-    for (;;) {
-      std::unique_lock<std::mutex> hold(door);
-      wake.wait(hold, [&] { return job != nullptr; });
-      Job* mine = job;
-      job = nullptr;
-      hold.unlock();
-      mine->call(mine->context, number);
-      __atomic_fetch_sub(&mine->left, 1, __ATOMIC_ACQ_REL);  // the job may be gone from here on
+    for (;; set(0)) {
+      share.wait(0, std::memory_order_acquire);
+      (*job)(share.load(std::memory_order_acquire));
     }
   }
 };
 
 struct Pool {
-  std::mutex door;
+  std::mutex mutex;
   std::vector<Worker*> idle;
   size_t workers = 0;
 };
 
 // Never destroyed: its threads wait in it until the process ends. A forked process, where these threads do not exist
-// and any lock may be held by one of them, begins with a new one.
+// and any of its locks may be held, begins with a new one.
 inline Pool*& pool() {
   static Pool* kept = (pthread_atfork(nullptr, nullptr, [] { pool() = new Pool; }), new Pool);
   return kept;
@@ -59,74 +56,92 @@ inline Pool*& pool() {
 // The calling thread and up to wanted - 1 others; fewer where no more can be started.
 class Team {
  public:
-  explicit Team(long wanted) {
-    std::lock_guard<std::mutex> hold(home->door);
-    while (long(others.size()) + 1 < wanted) try {
-        if (home->idle.empty()) {
-          home->idle.reserve(home->workers + 1);  // so that giving the worker back cannot fail
-          Worker* fresh = new Worker;  // where the thread does not start, it is left alone: some bytes, once
-          std::thread([fresh] { fresh->work(); }).detach();
-          home->idle.push_back(fresh), ++home->workers;
-        }
+  explicit Team(i64 wanted) {
+    std::lock_guard<std::mutex> lock(home->mutex);
+    try {
+      while (size() < wanted) {
+        others.reserve(others.size() + 1);  // from here on only the start of a thread can fail
+        if (home->idle.empty()) start_worker();
         others.push_back(home->idle.back());
         home->idle.pop_back();
-      } catch (const std::exception&) {
-        break;
       }
+    } catch (const std::exception&) {
+    }
   }
   Team(const Team&) = delete;
   ~Team() {
-    std::lock_guard<std::mutex> hold(home->door);
+    std::lock_guard<std::mutex> lock(home->mutex);
     for (Worker* other : others) home->idle.push_back(other);
   }
 
-  long size() const { return 1 + long(others.size()); }
+  i64 size() const { return 1 + i64(others.size()); }
 
   // Runs f(thread) in all threads at the same time and returns when all have ended; f must not throw.
-  template <class F> void run(F&& f) {
-    Job job{[](void* context, int thread) { (*static_cast<std::remove_reference_t<F>*>(context))(thread); }, &f,
-            int(others.size())};
-    for (size_t k = 0; k < others.size(); ++k) others[k]->give(&job, int(k) + 1);
+  void run(const std::function<void(int)>& f) {
+    for (size_t k = 0; k < others.size(); ++k) {
+      others[k]->job = &f;
+      others[k]->set(int(k) + 1);
+    }
     f(0);
-    for (int n = 0; __atomic_load_n(&job.left, __ATOMIC_ACQUIRE) > 0; ++n)
-      if (n > 2000) sched_yield();
+    for (Worker* other : others) wait_until(other->share, [](int share) { return share == 0; });
   }
 
  private:
+  void start_worker() {
+    home->idle.reserve(home->workers + 1);  // so that giving the worker back cannot fail
+    Worker* fresh = new Worker;             // lost where its thread does not start: some bytes
+    std::thread([fresh] { fresh->work(); }).detach();
+    home->idle.push_back(fresh);
+    ++home->workers;
+  }
+
   Pool* home = pool();
   std::vector<Worker*> others;
 };
 
-// Memory for one call, kept for the thread's next call unless it is large: the system takes as long to hand out fresh
-// memory as a product takes to use it.
-class Room {
- public:
-  explicit Room(size_t bytes) {
-    constexpr size_t KEPT = size_t(1) << 27;
-    thread_local struct Kept {
-      char* start = nullptr;
-      size_t size = 0;
-      ~Kept() { std::free(start); }
-    } kept;
-    if (bytes > KEPT || bytes > kept.size) {
-      next = static_cast<char*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
-      if (!next) throw std::bad_alloc();
-      if (bytes > KEPT) own = next;
-      else std::free(kept.start), kept.start = next, kept.size = bytes;
-    } else next = kept.start;
-  }
-  Room(const Room&) = delete;
-  ~Room() { std::free(own); }
+// Where the threads of one call wait for each other.
+struct Barrier {
+  const int threads;
+  std::atomic<int> arrived{0};
 
-  static size_t bytes(size_t count, size_t each) { return (count * each + 63) / 64 * 64; }
-  template <class T> T* array(size_t count) {
+  // Returns when every thread has called it as often as this one, which counts in `target`.
+  void meet(int& target) {
+    target += threads;
+    if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == target) arrived.notify_all();
+    wait_until(arrived, [&](int count) { return count >= target; });
+  }
+};
+
+// Memory for the arrays of one call. The thread keeps it for its next call unless it is large: the system takes as long
+// to hand out fresh memory as a product takes to use it.
+class Workspace {
+ public:
+  // The 64-byte lines of an array.
+  template <class T> static i64 lines(i64 count) { return (count * i64(sizeof(T)) + 63) / 64; }
+
+  explicit Workspace(i64 size) {
+    constexpr i64 LARGEST_KEPT = 1 << 21;
+    thread_local std::vector<Line> kept;
+    std::vector<Line>& lines = size > LARGEST_KEPT ? own : kept;
+    if (i64(lines.size()) < size) lines = std::vector<Line>(size_t(size));
+    next = lines.data();
+  }
+
+  // The next array of `count` numbers.
+  template <class T> T* array(i64 count) {
     T* found = reinterpret_cast<T*>(next);
-    next += bytes(count, sizeof(T));
+    next += lines<T>(count);
     return found;
   }
 
  private:
-  char *next = nullptr, *own = nullptr;
+  struct alignas(64) Line {
+    char bytes[64];
+    Line() {}  // leaves the bytes as they are
+  };
+
+  std::vector<Line> own;
+  Line* next;
 };
 
 }  // namespace newtonnet

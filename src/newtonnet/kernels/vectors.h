@@ -1,28 +1,39 @@
-// Vectors of the machine's registers, and rows of a block that are made of them. Everything is in a namespace of the
-// instruction set: this header is compiled once for each.
+// Vectors that fill the machine's registers, and rows of a block that are made of them.
 #pragma once
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #define INLINE inline __attribute__((always_inline))
 
 namespace newtonnet {
-namespace INSTRUCTIONS {
+
+using i16 = std::int16_t;
+using i32 = std::int32_t;
+using i64 = std::int64_t;
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
 
 #if defined(__AVX512F__)
-constexpr int REGISTER = 64;
+constexpr int REGISTER_BYTES = 64;
 #elif defined(__AVX2__)
-constexpr int REGISTER = 32;
+constexpr int REGISTER_BYTES = 32;
 #else
-constexpr int REGISTER = 16;
+constexpr int REGISTER_BYTES = 16;
 #endif
 
-template <class T> constexpr int LANES = REGISTER / int(sizeof(T));
-template <class T> constexpr std::int64_t WIDEST = 4 * LANES<T>;  // columns that one pass handles
+template <class T> constexpr int LANES = REGISTER_BYTES / int(sizeof(T));
+template <class T> constexpr int REGISTERS = sizeof(T) == 4 ? 4 : 2;  // of a row; fewer of the less used type
+template <class T> constexpr i64 WIDEST = REGISTERS<T> * LANES<T>;     // columns that one pass handles
 
-template <class T, int L> struct VectorOf { typedef T type __attribute__((vector_size(L * sizeof(T)))); };
-template <class T> struct VectorOf<T, 1> { typedef T type; };
+template <class T, int L> struct VectorOf {
+  typedef T type __attribute__((vector_size(L * sizeof(T))));
+};
+template <class T> struct VectorOf<T, 1> {
+  typedef T type;
+};
 template <class T, int L> using Vector = typename VectorOf<T, L>::type;
 
 template <class V> INLINE V load(const void* from) {
@@ -30,51 +41,41 @@ template <class V> INLINE V load(const void* from) {
   std::memcpy(&v, from, sizeof v);
   return v;
 }
+
 template <class V> INLINE void store(void* to, V v) { std::memcpy(to, &v, sizeof v); }
 
-template <class T, int H, int... I>
-INLINE Vector<T, 2 * H> join(Vector<T, H> low, Vector<T, H> high, std::integer_sequence<int, I...>) {
-  if constexpr (H == 1) return Vector<T, 2>{low, high};
-  else return __builtin_shufflevector(low, high, I...);
-}
-template <class T, int H, int From, int... I>
-INLINE Vector<T, H> half(Vector<T, 2 * H> v, std::integer_sequence<int, I...>) {
-  if constexpr (H == 1) return v[From];
-  else return __builtin_shufflevector(v, v, (From + I)...);
+// Copies `count` numbers, fewer than 2 H, in pieces of H, H / 2, ... 1.
+template <int H, class T> INLINE void copy_part(T* to, const T* from, i64 count) {
+  if (count & H) std::memcpy(to, from, H * sizeof(T));
+  if constexpr (H > 1) copy_part<H / 2>(to + (count & H), from + (count & H), count);
 }
 
-// The first `used` numbers, 1 or more, and zeros behind them; nothing behind them is read or written.
-template <class T, int L> INLINE Vector<T, L> load_part(const T* from, std::int64_t used) {
-  if constexpr (L == 1) return *from;
-  else {
-    constexpr int H = L / 2;
-    if (used >= L) return load<Vector<T, L>>(from);
-    const Vector<T, H> low = load_part<T, H>(from, used);
-    const Vector<T, H> high = used > H ? load_part<T, H>(from + H, used - H) : Vector<T, H>{};
-    return join<T, H>(low, high, std::make_integer_sequence<int, L>());
-  }
-}
-template <class T, int L> INLINE void store_part(T* to, Vector<T, L> v, std::int64_t used) {
-  if constexpr (L == 1) *to = v;
-  else {
-    constexpr int H = L / 2;
-    constexpr std::make_integer_sequence<int, H> all;
-    if (used >= L) return store(to, v);
-    store_part<T, H>(to, half<T, H, 0>(v, all), used);
-    if (used > H) store_part<T, H>(to + H, half<T, H, H>(v, all), used - H);
-  }
+// Loads the first `used` numbers and fills up with zeros; does not read past them.
+template <class V, class T> INLINE V load_part(const T* from, i64 used) {
+  constexpr int L = sizeof(V) / sizeof(T);
+  if (L == 1 || used >= L) return load<V>(from);
+  alignas(V) T part[L] = {};
+  copy_part<(L + 1) / 2>(part, from, used);
+  return load<V>(part);
 }
 
-// A row of a block: F full registers, then one of L lanes.
+// Stores the first `used` numbers and writes nothing past them.
+template <class V, class T> INLINE void store_part(T* to, V v, i64 used) {
+  constexpr int L = sizeof(V) / sizeof(T);
+  if (L == 1 || used >= L) return store(to, v);
+  alignas(V) T part[L];
+  store(part, v);
+  copy_part<(L + 1) / 2>(to, part, used);
+}
+
+// A row of a block: F full registers, then one of L lanes. It is recursive because compilers keep arrays in memory.
 template <class T, int F, int L> struct Row {
   static constexpr int registers = F + 1, lanes = LANES<T>, width = F * LANES<T> + L;
-  static constexpr bool may_be_part = L > 2;  // a row that uses one number or two of its last register fills it
   Vector<T, lanes> part;
   Row<T, F - 1, L> rest;
 };
 template <class T, int L> struct Row<T, 0, L> {
   static constexpr int registers = 1, lanes = L, width = L;
-  static constexpr bool may_be_part = L > 2;
   Vector<T, L> part;
 };
 
@@ -83,24 +84,34 @@ template <int Offset = 0, class Op, class R, class... Rs> INLINE void each(const
   op(Offset, row.part, others.part...);
   if constexpr (R::registers > 1) each<Offset + R::lanes>(op, row.rest, others.rest...);
 }
-template <class R, class T> INLINE R load_row(const T* from, std::int64_t used) {
+
+template <class R, class T> INLINE R load_row(const T* from, i64 used) {
   R row;
-  each([&](int o, auto& v) { v = load_part<T, int(sizeof(v) / sizeof(T))>(from + o, used - o); }, row);
+  each([&](int o, auto& v) { v = load_part<std::remove_reference_t<decltype(v)>>(from + o, used - o); }, row);
   return row;
 }
-template <class R, class T> INLINE void store_row(T* to, R row, std::int64_t used) {
-  each([&](int o, auto& v) { store_part<T, int(sizeof(v) / sizeof(T))>(to + o, v, used - o); }, row);
-}
-template <class R> INLINE void add(R& sum, R other) { each([](int, auto& a, auto& b) { a += b; }, sum, other); }
 
-// Calls f with a row for `width` columns: at most four registers, the last as narrow as it can be.
-template <class T, int F = 0, int L = LANES<T>, class Call> INLINE void with_row(std::int64_t width, const Call& f) {
-  if constexpr (F < 3 && L == LANES<T>)
+template <class R, class T> INLINE void store_row(T* to, R row, i64 used) {
+  each([&](int o, auto& v) { store_part(to + o, v, used - o); }, row);
+}
+
+// Calls f with a row for `width` columns. A single register is as narrow as it can be; behind full registers the last
+// one is full or half, which keeps the number of variants small.
+template <class T, int F = 0, int L = LANES<T>, class Call> INLINE void with_row(i64 width, const Call& f) {
+  if constexpr (F + 1 < REGISTERS<T> && L == LANES<T>) {
     if (width > (F + 1) * LANES<T>) return with_row<T, F + 1, L>(width, f);
-  if constexpr (L > 1)
+  }
+  if constexpr (L > 1 && (F == 0 || L == LANES<T>)) {
     if (width <= F * LANES<T> + L / 2) return with_row<T, F, L / 2>(width, f);
+  }
   f(Row<T, F, L>{});
 }
 
-}  // namespace INSTRUCTIONS
+// The numbers in the registers of a row of `width` columns, and how many registers these are.
+template <class T> std::pair<i64, int> layout(i64 width) {
+  std::pair<i64, int> found;
+  with_row<T>(width, [&](auto row) { found = {decltype(row)::width, decltype(row)::registers}; });
+  return found;
+}
+
 }  // namespace newtonnet

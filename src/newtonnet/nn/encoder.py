@@ -113,17 +113,11 @@ def _encode(
     if isinstance(x, Tensor):
         encoded = x.new_empty(len(x), *bias2.shape)
         for lo, hi in _blocks(x, bias1):
-            encoded[lo:hi] = _combined(_hidden(x[lo:hi], weight1, bias1, mask, lo), weight2, bias2)
+            encoded[lo:hi] = member_linear(_hidden(x[lo:hi], weight1, bias1, mask, lo), weight2, bias2)
     else:
         hidden = x.product(weight1, bias1, mask)
-        encoded = _combined(hidden, weight2, bias2)
+        encoded = member_linear(hidden, weight2, bias2)
     return encoded if last is None else drop(encoded, last), hidden
-
-
-def _combined(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    if is_native(hidden) and kernels.can_combine(weight):
-        return kernels.combine(hidden, weight.contiguous(), bias.contiguous())
-    return member_linear(hidden, weight, bias)
 
 
 def _blocks(x: Tensor, bias: Tensor) -> list[tuple[int, int]]:

@@ -10,10 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from newtonnet import kernels
 from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
-from newtonnet.nn import Inputs, Population, is_native
+from newtonnet.nn import Inputs, Population
 
 from .loop import Batch, Evaluation, FinalEvaluation
 from .shape import adjusted_pivot, predicted_homophily
@@ -39,12 +38,6 @@ class Targets:
     def sizes(self) -> Tensor:
         """Nodes in each part of each member's split, ``(3, P)``."""
         return self.masks.sum(dim=1)
-
-    @cached_property
-    def bits(self) -> Tensor:
-        """One bit for each part that a node belongs to, uint8, ``(n, P)``."""
-        weights = torch.tensor([1, 2, 4], dtype=torch.uint8, device=self.masks.device)
-        return (self.masks * weights[:, None, None]).sum(dim=0, dtype=torch.uint8)
 
     @cached_property
     def training(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -84,14 +77,11 @@ def evaluate(metric: str, logits: Tensor, targets: Targets) -> Evaluation:
     """Predictions and scores of logits ``(n, P, C)`` by ``accuracy`` or ``roc_auc``."""
     values = logits.detach()
     small = values.shape[2] < 2**15
-    if small and is_native(values):
-        classes, correct, finite = kernels.count_correct(values.contiguous(), targets.labels, targets.bits)
-    else:
-        predicted = values.argmax(dim=2)
-        correct = (targets.masks & (predicted == targets.labels[:, None])).sum(dim=1)
-        finite = torch.isfinite(values).all(dim=2).all(dim=0)
-        filled = torch.where(targets.masks[0], targets.labels[:, None], predicted)
-        classes = filled.to(torch.int16 if small else torch.int64)
+    predicted = values.argmax(dim=2)
+    correct = (targets.masks & (predicted == targets.labels[:, None])).sum(dim=1)
+    finite = torch.isfinite(values).all(dim=2).all(dim=0)
+    filled = torch.where(targets.masks[0], targets.labels[:, None], predicted)
+    classes = filled.to(torch.int16 if small else torch.int64)
     accuracies = correct.double() / targets.sizes
     scores = accuracies if metric == "accuracy" else _roc_auc(values, targets)
     return Evaluation(scores, finite, classes, accuracies, logits if logits.requires_grad else None)

@@ -3,7 +3,6 @@
 import torch
 from torch import Tensor
 
-from newtonnet import kernels
 from newtonnet.graphs import BANDS
 
 
@@ -93,9 +92,9 @@ def predicted_homophily(pairs: Tensor, classes: Tensor) -> Tensor:
     >>> predicted_homophily(torch.tensor([[0, 1], [1, 2]]), torch.tensor([[0], [0], [1]]))
     tensor([0.5000], dtype=torch.float64)
     """
-    small = pairs.dtype == torch.int32 and classes.dtype == torch.int16
-    if small and pairs.device.type == "cpu" and kernels.available():
-        agreeing = kernels.agreeing(pairs, classes.contiguous())
-    else:
-        agreeing = (classes[pairs[0]] == classes[pairs[1]]).sum(dim=0)
-    return agreeing.double() / max(1, pairs.shape[1])
+    if pairs.shape[1] == 0:
+        return torch.zeros(classes.shape[1], dtype=torch.float64, device=classes.device)
+    # One member at a time: indexing a vector is several times faster than indexing the rows of a matrix.
+    members = classes.T.contiguous()
+    same = [torch.count_nonzero(row.index_select(0, pairs[0]) == row.index_select(0, pairs[1])) for row in members]
+    return torch.stack(same).double() / pairs.shape[1]
