@@ -175,7 +175,7 @@ def test_the_mapped_graph_is_never_checked_or_listed_whole(tables, tmp_path, mon
     def whole(*arguments, **options):
         raise AssertionError("this takes memory for every edge")
 
-    monkeypatch.setattr(Graph, "__post_init__", whole)
+    monkeypatch.setattr("newtonnet.graphs.graph._check_entries", whole)
     monkeypatch.setattr(Graph, "pairs", property(whole))
     assert fit(tables.arguments, tmp_path / "run") == 0
 

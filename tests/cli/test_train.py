@@ -153,7 +153,7 @@ def test_demo_trains_both_graphs_and_writes_the_page(capsys, tmp_path):
     out = capsys.readouterr().out
     assert "learned filter: digits" in out
     page = (tmp_path / "my demo/report.html").read_text()
-    assert html.escape("newtonnet demo --out 'my demo' --splits 2 --max-epochs 100") in page
+    assert html.escape("newtonnet demo --splits 2 --max-epochs 100 --out 'my demo'") in page
     assert re.search(r"The graph is \w+ homophilous", page)
     assert re.search(r"The graph is \w+ heterophilous", page)
     records = [Record.from_json(line) for line in (tmp_path / "my demo/records.jsonl").read_text().splitlines()]

@@ -305,7 +305,7 @@ def test_a_claim_searches_on_ray(executor, capsys, tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(ray, "wait", lambda answers, wait=ray.wait: asked.extend(answers) or wait(answers))
     assert run(laboratory, ["reproduce", "table1", "--executor", "ray"]) == 0
-    assert "mlp on digits: done, trial 1 the last" in capsys.readouterr().err
+    assert "mlp on digits: done with trial 1" in capsys.readouterr().err
     assert len(_table(tmp_path / "results")) == 2
     assert asked
 
