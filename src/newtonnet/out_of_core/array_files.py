@@ -89,11 +89,9 @@ def read_manifest(path: Path, holds: str, *, again: str) -> Iterator[dict[str, A
 def read_array(path: Path, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
     """Map a file as a read-only array; a file of another size is an error."""
     expected = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
-    try:
-        found = path.stat().st_size
-    except FileNotFoundError:
-        raise ValueError(f"{path} is missing; build the folder again") from None
-    if found != expected:
+    if not path.exists():
+        raise ValueError(f"{path} is missing; build the folder again")
+    if (found := path.stat().st_size) != expected:
         raise ValueError(f"{path} has {found} bytes, expected {expected}; build the folder again")
     if expected == 0:
         return np.zeros(shape, dtype)

@@ -88,7 +88,7 @@ class BatchRows:
 
 
 class RowReader:
-    """Reads rows of the terms of a store: mapped whole if they fit in ``max_memory`` (1 GB), else a window at a time."""
+    """Reads rows of the terms of a store: mapped whole if they fit in ``max_memory`` (1 GB), else by windows."""
 
     def __init__(self, store: FeatureStore, degree: int, *, max_memory: int | None = None) -> None:
         allowed = MAPPED if max_memory is None else max_memory

@@ -225,8 +225,6 @@ def _make_record(job: TrainingJob, split: Split, run: Run) -> Record:
     outcome = unbegun_outcome()
     if run.epoch > 0:
         (outcome,) = make_outcomes(run, has_test=[len(split.test) > 0], seconds=run.seconds)
-    if len(split.validation) == 0:
-        outcome = replace(outcome, validation=None)
     return make_record(
         outcome,
         id=job.record_id(split),
