@@ -178,7 +178,8 @@ def test_threads_are_restored():
     before = torch.get_num_threads(), kernels.thread_count()
     with use_threads(5, torch_count=1):
         assert (torch.get_num_threads(), kernels.thread_count()) == (1, 5)
-    assert (torch.get_num_threads(), kernels.thread_count()) == before
+    with use_threads(None):
+        assert (torch.get_num_threads(), kernels.thread_count()) == before
     with pytest.raises(ValueError, match="at least 1"), use_threads(0):
         pass
 

@@ -59,7 +59,7 @@ def test_few_columns_and_few_rows_at_a_time_change_nothing(request, tmp_path, na
     graph = request.getfixturevalue(name)
     whole = propagate_to_disk(graph, tmp_path / "w", degree=4)
     monkeypatch.setattr("newtonnet.out_of_core.propagate.ENTRIES", 10)
-    monkeypatch.setattr("newtonnet.out_of_core.array_files.CHUNK", 100)
+    monkeypatch.setattr("newtonnet.graphs.graph.CHUNK", 100)
     cut = propagate_to_disk(graph, tmp_path / "c", degree=4, max_memory=(12 * 3 + 4) * graph.nodes)
     assert (whole.width, cut.width) == (graph.features.shape[1], 3)
     for k in range(5):

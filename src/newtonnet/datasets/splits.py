@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,8 +57,8 @@ def describe_split(split: Split) -> dict[str, str | int]:
     return {"protocol": split.protocol, "index": split.index, "checksum": split.checksum, **sizes}
 
 
-def check_split(graph: Graph, split: Split) -> None:
-    """Raise an error if a split names nodes that do not exist, or whose class is unknown."""
+def check_split(graph: Any, split: Split) -> None:
+    """Raise an error if a split names nodes that a graph, in memory or on disk, does not have or has no class of."""
     named = np.concatenate([split.train, split.validation, split.test])
     outside = named[(named < 0) | (named >= graph.nodes)]
     if len(outside):

@@ -1,9 +1,21 @@
 """Graphs: the data structure, builders, normalised operators, propagation, spectrum and homophily."""
 
 from .builders import as_graph, code_labels, from_edges, from_networkx, from_pyg, from_scipy, named_classes
-from .graph import Features, Graph, check_trainable, compact, components, isolated_nodes, known_edges, read_rows
+from .graph import (
+    Features,
+    Graph,
+    check_trainable,
+    compact,
+    components,
+    hash_arrays,
+    isolated_nodes,
+    known_edges,
+    read_rows,
+    row_chunks,
+)
 from .homophily import Homophily, homophily
 from .operators import Operator, csr_tensor, normalise, normalised_operator, sparse_tensor
+from .plan import row_blocks
 from .propagate import propagate
 from .spectrum import BANDS, Density, band_projectors, energy_density, spectral_density, spectrum
 
@@ -26,6 +38,7 @@ __all__ = [
     "from_networkx",
     "from_pyg",
     "from_scipy",
+    "hash_arrays",
     "homophily",
     "isolated_nodes",
     "known_edges",
@@ -34,6 +47,8 @@ __all__ = [
     "normalised_operator",
     "propagate",
     "read_rows",
+    "row_blocks",
+    "row_chunks",
     "sparse_tensor",
     "spectral_density",
     "spectrum",

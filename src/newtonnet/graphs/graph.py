@@ -96,12 +96,12 @@ class Graph:
     @cached_property
     def checksum(self) -> str:
         """Short hash of everything that training uses: features, adjacency and labels."""
-        return _hash(*_arrays(self.features), *_arrays(self.adjacency), self.labels)
+        return hash_arrays(self.features, self.adjacency, self.labels)
 
     @cached_property
     def structure(self) -> str:
         """Short hash of the edges and their weights, given the order of the nodes."""
-        return _hash(*_arrays(self.adjacency))
+        return hash_arrays(self.adjacency)
 
     def relabelled(self, labels: NDArray[np.int64], class_names: tuple[str, ...] | None = None) -> "Graph":
         """The same graph with other labels; edges and features are shared.
@@ -205,16 +205,17 @@ def compact(features: Features) -> Features:
     return np.ascontiguousarray(dense, dtype=np.float32)
 
 
-def _hash(*arrays: NDArray[np.generic]) -> str:
+def hash_arrays(*arrays: NDArray[Any] | sp.csr_array) -> str:
+    """Short hash of the types, shapes and contents of arrays and of the three arrays of CSR matrices."""
     digest = hashlib.sha256()
-    for array in arrays:
+    for array in (part for one in arrays for part in _arrays(one)):
         digest.update(str((array.dtype.str, array.shape)).encode())
         for piece in in_pieces(array):
             digest.update(piece.reshape(-1).view(np.uint8).data)
     return digest.hexdigest()[:16]
 
 
-def _arrays(matrix: Features) -> tuple[NDArray[np.generic], ...]:
+def _arrays(matrix: NDArray[Any] | sp.csr_array) -> tuple[NDArray[Any], ...]:
     return (matrix.data, matrix.indices, matrix.indptr) if isinstance(matrix, sp.csr_array) else (matrix,)
 
 
@@ -304,11 +305,18 @@ def in_pieces(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
     >>> [piece.tolist() for piece in in_pieces(np.broadcast_to(np.float32(1), 3))]
     [[1.0, 1.0, 1.0]]
     """
-    width = array.itemsize * int(np.prod(array.shape[1:], dtype=np.int64))
-    step = max(1, CHUNK // max(width, 1))
-    for start in range(0, len(array), step):
-        rows = slice(start, min(start + step, len(array)))
+    for rows in row_chunks(len(array), array.itemsize * int(np.prod(array.shape[1:], dtype=np.int64))):
         yield read_rows(array, rows) if _is_file(array) else np.ascontiguousarray(array[rows])
+
+
+def row_chunks(rows: int, width: int) -> Iterator[slice]:
+    """Slices of rows of ``width`` bytes that hold about :data:`CHUNK` bytes each.
+
+    >>> [part.stop for part in row_chunks(5, CHUNK // 2)]
+    [2, 4, 5]
+    """
+    step = max(1, CHUNK // max(width, 1))
+    return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
 
 
 def _is_file(array: Any) -> TypeGuard["np.memmap[Any, Any]"]:

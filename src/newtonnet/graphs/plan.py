@@ -116,10 +116,11 @@ def _is_local(rows: NDArray[np.int32], columns: NDArray[np.int32]) -> bool:
     return bool(near > 0.5 * len(columns))
 
 
-def row_blocks(rows: NDArray[np.int32]) -> Iterator[slice]:
-    """Slices of a CSR matrix's rows that hold about :data:`ENTRIES` entries each, from its row pointers."""
-    start, n = 0, len(rows) - 1
+def row_blocks(rows: NDArray[np.signedinteger[Any]], entries: int | None = None) -> Iterator[slice]:
+    """Slices of a CSR matrix's rows that hold at most ``entries`` (:data:`ENTRIES`) entries each, or a single row."""
+    start, n, most = 0, len(rows) - 1, ENTRIES if entries is None else entries
     while start < n:
-        stop = min(n, max(start + 1, int(np.searchsorted(rows, int(rows[start]) + ENTRIES))))
+        last = int(np.searchsorted(rows, int(rows[start]) + most, side="right")) - 1
+        stop = min(n, max(start + 1, last))
         yield slice(start, stop)
         start = stop

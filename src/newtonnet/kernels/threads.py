@@ -26,16 +26,19 @@ def threads_for(work: int) -> int:
 
 
 @contextmanager
-def use_threads(count: int, *, torch_count: int | None = None) -> Iterator[None]:
+def use_threads(count: int | None, *, torch_count: int | None = None) -> Iterator[None]:
     """Set the number of threads for the kernels, and for torch's own operations unless these get another number.
 
     Torch's threads look for work for milliseconds after each operation and keep a core busy that others could use.
     Where torch's operations are short, one thread is faster.
 
     Args:
-        count: threads of a kernel, at least 1.
+        count: threads of a kernel, at least 1; None changes nothing.
         torch_count: threads of torch's operations; ``count`` if not given.
     """
+    if count is None:
+        yield
+        return
     if count < 1:
         raise ValueError(f"threads must be at least 1, got {count}")
     before, token = torch.get_num_threads(), _count.set(count)

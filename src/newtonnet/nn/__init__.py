@@ -5,7 +5,7 @@ from .glognn import GloGNNOptions
 from .inputs import FeatureMatrix, Inputs, feature_matrix, fingerprint
 from .layers import member_linear, multiply
 from .linkx import LinkxOptions
-from .noise import Noise, check_rate, dropout, is_native
+from .noise import Noise, dropout, is_native
 from .polynomial_models import DegreeOptions, Options, build_spectral, interpolation_points
 from .population import Population
 from .spatial import ChebNetOptions, GCNOptions, MixHopOptions
@@ -33,7 +33,6 @@ __all__ = [
     "build",
     "build_spectral",
     "check_condition",
-    "check_rate",
     "dropout",
     "feature_linear",
     "feature_matrix",

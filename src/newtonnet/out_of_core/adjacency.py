@@ -1,6 +1,5 @@
 """The adjacency matrix of a graph of any size: built from pieces of edges on disk in bounded memory, then mapped."""
 
-import json
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -11,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from newtonnet.files import write_whole
-from newtonnet.graphs import Graph
+from newtonnet.graphs import Graph, hash_arrays, row_blocks
 
-from .array_files import FORMAT, hash_arrays, new_folder, read_array, read_manifest, reserve
+from .array_files import new_folder, read_array, read_manifest, reserve, write_manifest
 
 ENTRIES = 1 << 23
 """Default number of entries that are sorted at once; each takes about 40 bytes of memory."""
@@ -99,14 +97,8 @@ def write_adjacency(folder: str | Path, edges: Iterable[EdgePiece], *, nodes: in
         weighted = _sort_edges(building, edges, nodes=nodes, entries=entries)
         count = (building / "columns.i32").stat().st_size // 4
         adjacency = _hashed(*_map(building, nodes, count, weighted=weighted))
-        about = {
-            "format": FORMAT,
-            "nodes": nodes,
-            "entries": count,
-            "weighted": weighted,
-            "checksum": adjacency.checksum,
-        }
-        write_whole(building / "adjacency.json", json.dumps(about) + "\n")
+        about = {"nodes": nodes, "entries": count, "weighted": weighted, "checksum": adjacency.checksum}
+        write_manifest(building / "adjacency.json", about)
     return open_adjacency(folder)
 
 
@@ -230,16 +222,6 @@ def _check_piece(piece: EdgePiece, nodes: int, seen: int) -> tuple[NDArray[np.in
     if len(bad := np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))):
         raise ValueError(f"edge {seen + int(bad[0])} has weight {weights[bad[0]]}; it must be finite and not negative")
     return ends, weights
-
-
-def row_blocks(pointers: NDArray[np.int64], entries: int) -> Iterator[slice]:
-    """Slices of the rows of a CSR matrix that hold at most ``entries`` entries each, or a single row."""
-    start, nodes = 0, len(pointers) - 1
-    while start < nodes:
-        last = int(np.searchsorted(pointers, int(pointers[start]) + entries, side="right")) - 1
-        stop = min(nodes, max(start + 1, last))
-        yield slice(start, stop)
-        start = stop
 
 
 def _distribute(

@@ -1,7 +1,6 @@
 """Arrays in files: room is reserved first, so that a full disk gives one clear error and leaves nothing behind."""
 
 import errno
-import hashlib
 import json
 import os
 import shutil
@@ -13,12 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from newtonnet.graphs import read_rows
+from newtonnet.files import write_whole
 
 FORMAT = 1
 """Of graphs, adjacencies and feature stores on disk; other formats are refused."""
-CHUNK = 1 << 22
-"""Bytes that are read, written or hashed at once."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """System errors that mean: no room left on the disk, in the quota or in the file."""
 
@@ -70,6 +67,11 @@ def new_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(building, ignore_errors=True)
 
 
+def write_manifest(path: Path, about: Mapping[str, Any]) -> None:
+    """Write what :func:`read_manifest` reads."""
+    write_whole(path, json.dumps({"format": FORMAT, **about}) + "\n")
+
+
 @contextmanager
 def read_manifest(path: Path, holds: str, *, again: str) -> Iterator[dict[str, Any]]:
     """Yield what a manifest says; if it, or what the caller looks for in it, is missing, the error says what to do."""
@@ -87,11 +89,9 @@ def read_manifest(path: Path, holds: str, *, again: str) -> Iterator[dict[str, A
 def read_array(path: Path, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
     """Map a file as a read-only array; a file of another size is an error."""
     expected = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
-    try:
-        found = path.stat().st_size
-    except FileNotFoundError:
-        raise ValueError(f"{path} is missing; build the folder again") from None
-    if found != expected:
+    if not path.exists():
+        raise ValueError(f"{path} is missing; build the folder again")
+    if (found := path.stat().st_size) != expected:
         raise ValueError(f"{path} has {found} bytes, expected {expected}; build the folder again")
     if expected == 0:
         return np.zeros(shape, dtype)
@@ -115,23 +115,3 @@ def take_rows(array: NDArray[Any], indices: NDArray[np.int64], out: NDArray[Any]
         shape = (min(step, len(array) - start), *array.shape[1:])
         rows = np.memmap(str(array.filename), dtype=array.dtype, mode="r", offset=start * width, shape=shape)
         np.take(rows, indices[chosen] - start, axis=0, out=out[chosen], mode="clip")
-
-
-def hash_arrays(*arrays: NDArray[Any]) -> str:
-    """Short hash of types, shapes and contents, read some rows at a time."""
-    digest = hashlib.sha256()
-    for array in arrays:
-        digest.update(str((array.dtype.str, array.shape)).encode())
-        for rows in row_chunks(len(array), array.itemsize * int(np.prod(array.shape[1:], dtype=np.int64))):
-            digest.update(read_rows(array, rows).reshape(-1).view(np.uint8).data)
-    return digest.hexdigest()[:16]
-
-
-def row_chunks(rows: int, width: int) -> Iterator[slice]:
-    """Slices of rows of ``width`` bytes that hold about :data:`CHUNK` bytes each.
-
-    >>> [part.stop for part in row_chunks(5, CHUNK // 2)]
-    [2, 4, 5]
-    """
-    step = max(1, CHUNK // max(width, 1))
-    return (slice(start, min(start + step, rows)) for start in range(0, rows, step))

@@ -88,11 +88,7 @@ class BatchRows:
 
 
 class RowReader:
-    """Reads rows of the Chebyshev terms of a store.
-
-    If all terms together fit in ``max_memory`` bytes (1 GB by default), they are mapped as a whole; otherwise a window
-    of a term is mapped at a time.
-    """
+    """Reads rows of the terms of a store: mapped whole if they fit in ``max_memory`` (1 GB), else by windows."""
 
     def __init__(self, store: FeatureStore, degree: int, *, max_memory: int | None = None) -> None:
         allowed = MAPPED if max_memory is None else max_memory
@@ -115,11 +111,7 @@ class RowReader:
 
 
 def sample_edges(adjacency: Adjacency, *, count: int, seed: int) -> tuple[NDArray[np.int64], Tensor]:
-    """Draw ``count`` edges uniformly with replacement; if the graph has no more, take each of them once.
-
-    Returns:
-        The nodes at their ends, ascending, ``(m,)``, and the edges as pairs of indices into these nodes, ``(2, E')``.
-    """
+    """Draw ``count`` edges with replacement, or take all once if they are no more: their nodes, and pairs of these."""
     entries, whole = len(adjacency.columns), adjacency.edges <= count
     rng = np.random.default_rng([seed % 2**63])
     chosen = np.arange(entries, dtype=np.int64) if whole else np.sort(rng.integers(0, entries, size=count))

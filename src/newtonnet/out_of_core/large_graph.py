@@ -1,7 +1,6 @@
 """A graph that need not fit in memory: built in files from pieces or from tables, or viewed in memory."""
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,22 +12,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from newtonnet.files import write_whole
-from newtonnet.graphs import Features, Graph, compact, read_rows
-from newtonnet.tables import (
-    DEFAULTS,
-    Columns,
-    Encoding,
-    Reading,
-    TableOptions,
-    edge_pieces,
-    find_columns,
-    read_nodes,
-    reading_of,
-)
+from newtonnet import tables
+from newtonnet.graphs import Features, Graph, compact, hash_arrays, read_rows
 
 from .adjacency import ENTRIES, Adjacency, EdgePiece, adjacency_of, open_adjacency, write_adjacency
-from .array_files import FORMAT, hash_arrays, new_folder, read_array, read_manifest
+from .array_files import new_folder, read_array, read_manifest, write_manifest
 
 FEWEST = 1 << 16
 """Entries that are sorted at once, however little memory is allowed."""
@@ -93,15 +81,14 @@ def as_large(graph: Graph | LargeGraph) -> LargeGraph:
     """View a graph as a :class:`LargeGraph`; nothing but row pointers is copied."""
     if isinstance(graph, LargeGraph):
         return graph
-    x = graph.features
     return LargeGraph(
         adjacency=adjacency_of(graph),
-        features=x,
+        features=graph.features,
         labels=graph.labels,
         class_names=graph.class_names,
         name=graph.name,
         checksum=graph.checksum,
-        features_checksum=hash_arrays(*((x.data, x.indices, x.indptr) if isinstance(x, sp.csr_array) else (x,))),
+        features_checksum=hash_arrays(graph.features),
     )
 
 
@@ -160,14 +147,13 @@ def write_graph(
         x = hash_arrays(read_array(building / "features.f32", "<f4", (nodes, width)))
         y = hash_arrays(read_array(building / "labels.i32", "<i4", (nodes,)))
         about = {
-            "format": FORMAT,
             "name": name,
             "features": width,
             "class_names": names,
             "features_checksum": x,
             "checksum": hashlib.sha256(f"{adjacency.checksum} {x} {y}".encode()).hexdigest()[:16],
         }
-        write_whole(building / "graph.json", json.dumps(about) + "\n")
+        write_manifest(building / "graph.json", about)
     return open_graph(folder)
 
 
@@ -205,15 +191,15 @@ def _write_labels(path: Path, pieces: Iterable[ArrayLike], nodes: int) -> int:
 def read_tables_on_disk(
     nodes: str | PathLike[str],
     edges: str | PathLike[str],
-    options: TableOptions = DEFAULTS,
+    options: tables.TableOptions = tables.DEFAULTS,
     *,
     folder: str | Path,
     name: str | None = None,
-    columns: Columns | None = None,
-    encoding: Encoding | None = None,
+    columns: tables.Columns | None = None,
+    encoding: tables.Encoding | None = None,
     class_names: Sequence[str] | None = None,
     max_memory: int | None = None,
-) -> Reading:
+) -> tables.Reading:
     """Read the graph that :func:`newtonnet.tables.read_tables` gives, with its adjacency in files.
 
     The nodes are read whole. The edges are read in pieces and sorted on disk, which takes 20 bytes for each node and 40
@@ -237,12 +223,12 @@ def read_tables_on_disk(
 
     if options.directed:
         raise ValueError("edges on disk cannot be directed; read them in memory, or without directed=True")
-    columns = columns or find_columns(nodes, edges, options)
-    read = read_nodes(nodes, columns, options, encoding=encoding, class_names=class_names)
+    columns = columns or tables.find_columns(nodes, edges, options)
+    read = tables.read_nodes(nodes, columns, options, encoding=encoding, class_names=class_names)
     pa.default_memory_pool().release_unused()  # pyarrow would keep freed memory for later tables
     count = len(read.ids)
     tally: Counter[str] = Counter()
-    pieces = edge_pieces(edges, read.ids, columns=columns, text_encoding=options.text_encoding, tally=tally)
+    pieces = tables.edge_pieces(edges, read.ids, columns=columns, text_encoding=options.text_encoding, tally=tally)
     entries = ENTRIES if max_memory is None else entries_at_once(max_memory, count)
     sortable = (ends if weights is None else (ends, weights) for ends, weights in pieces)
     adjacency = write_adjacency(folder, sortable, nodes=count, entries=entries)
@@ -256,7 +242,7 @@ def read_tables_on_disk(
         name=name or read.name,
         trusted=True,
     )
-    return reading_of(read, graph, tally, columns, learned=encoding is None)
+    return tables.reading_of(read, graph, tally, columns, learned=encoding is None)
 
 
 def entries_at_once(max_memory: int, nodes: int) -> int:

@@ -1,8 +1,8 @@
 """The network of out-of-core training: a learned sum of propagated features, then two linear maps."""
 
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,16 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from newtonnet.graphs import Graph
-from newtonnet.nn import (
-    Noise,
-    Options,
-    Population,
-    check_condition,
-    check_rate,
-    dropout,
-    interpolation_points,
-    member_linear,
-)
+from newtonnet.nn import Noise, Options, Population, SpectralNet, dropout, interpolation_points, member_linear
 from newtonnet.polynomials import Filter, newton_filter
 from newtonnet.training import Setting
 
@@ -31,15 +22,14 @@ OUT_OF_CORE_MODEL = "newtonnet-precomputed"
 """The name of the model in records and model files."""
 
 
-class OutOfCoreNet(Population):
+class OutOfCoreNet(SpectralNet):
     r"""A filter whose Chebyshev terms are given, followed by an encoder, on any rows of a graph.
 
     .. math:: H = \sum_{k=0}^{K} c_k(t)\, T_k(L - I)\, X, \qquad
               Z = W_2\,\mathrm{drop}(\mathrm{ReLU}(W_1\,\mathrm{drop}(H) + b_1)) + b_2
 
     The paper transforms first: there the filter acts on class signals, here on features, so that rows are independent.
-    Parameters have the names and shapes of :class:`newtonnet.nn.SpectralNet` with one member and, for the same seed,
-    its initial values.
+    Parameters and their initial values are those of :class:`newtonnet.nn.SpectralNet` with one member.
 
     Args:
         filter: any filter with one response for all channels.
@@ -50,12 +40,6 @@ class OutOfCoreNet(Population):
         dropout: rate on the filtered features and on the hidden layer.
         dtype: float32, or float64 for checks.
     """
-
-    filter: Filter
-    weight1: Tensor
-    bias1: Tensor
-    weight2: Tensor
-    bias2: Tensor
 
     def __init__(
         self,
@@ -68,24 +52,13 @@ class OutOfCoreNet(Population):
         dropout: float = 0.5,
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        super().__init__(name=OUT_OF_CORE_MODEL, options={}, seeds=[seed], filter=filter, dtype=dtype)
-        if hidden < 0:
-            raise ValueError(f"hidden must be at least 0, got {hidden}")
-        check_rate(dropout)
-        check_condition(filter, dtype)
-        self.hidden, self.dropout = hidden, dropout
-        widths = [features, hidden, classes] if hidden else [features, classes]
-        for i, (before, after) in enumerate(pairwise(widths), 1):
-            weight, bias = self.draw((before, after), before**-0.5), self.draw((after,), before**-0.5)
-            self.add(f"weight{i}", weight.transpose(0, 1) if i == 1 else weight, axis=int(i == 1))
-            self.add(f"bias{i}", bias, axis=0)
-        self.add_filter(filter)
+        shared: Any = {"features": features, "classes": classes, "hidden": hidden, "dropout": dropout, "dtype": dtype}
+        super().__init__(filter, seeds=[seed], propagation_dropout=0.0, name=OUT_OF_CORE_MODEL, **shared)
 
     def forward(self, inputs: BatchRows, noise: Noise | None = None) -> Tensor:  # type: ignore[override]
         """Logits ``(B, 1, C)`` of some rows; ``noise`` is the dropout of this step, None in evaluation."""
         _, rows, features = inputs.terms.shape
-        coefficients = self.filter.coefficients(self.filter_parameters())
-        filtered = (coefficients.T @ inputs.terms.flatten(1)).view(rows, 1, features)
+        filtered = (self._coefficients().T @ inputs.terms.flatten(1)).view(rows, 1, features)
         x = dropout(filtered, rate=self.dropout, noise=noise, stream=0, first=inputs.first)
         inner = torch.addmm(self.bias1.flatten(), x.flatten(1), self.weight1.flatten(1))[:, None]
         if not self.hidden:

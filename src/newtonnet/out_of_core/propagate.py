@@ -1,7 +1,7 @@
 """The Chebyshev recurrence from disk to disk: some columns at a time, the matrix read some rows at a time."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,10 +11,9 @@ import torch
 from torch import Tensor
 
 from newtonnet import kernels
-from newtonnet.graphs import Graph, csr_tensor, read_rows
+from newtonnet.graphs import Graph, csr_tensor, read_rows, row_blocks, row_chunks
 
-from .adjacency import Adjacency, row_blocks
-from .array_files import row_chunks
+from .adjacency import Adjacency
 from .large_graph import LargeGraph, as_large
 from .store import LOCK, MANIFEST, FeatureStore, StoreIdentity, check_identity, create_store, open_store, write_part
 
@@ -69,7 +68,7 @@ def propagate_to_disk(
         raise ValueError(f"the degree must be at least 1, got {degree}")
     wanted = store_identity(graph, degree, self_loops=self_loops)
     width = _width(graph.nodes, wanted.features, PROPAGATION_MEMORY if max_memory is None else max_memory)
-    with _locked(folder), nullcontext() if threads is None else kernels.use_threads(threads):
+    with _locked(folder), kernels.use_threads(threads):
         store = _begin(folder, wanted, width)
         total = len(store.columns) * (degree + 1)
         for columns in store.columns:
@@ -193,8 +192,6 @@ def _products(adjacency: Adjacency, x: Tensor, *, self_loops: bool) -> Iterator[
         pointers = read_rows(adjacency.rows, slice(rows.start, rows.stop + 1))
         inside = slice(int(pointers[0]), int(pointers[-1]))
         count = inside.stop - inside.start
-        if count >= 2**31:
-            raise ValueError(f"node {rows.start} has {count} neighbours; at most 2^31 - 1 are supported")
         columns = torch.zeros(count + kernels.AHEAD, dtype=torch.int32)  # the kernel reads ahead of its entries
         columns.numpy()[:count] = read_rows(adjacency.columns, inside)
         if adjacency.weights is not None:

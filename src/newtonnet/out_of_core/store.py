@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from newtonnet.files import write_whole
-from newtonnet.graphs import read_rows
+from newtonnet.graphs import read_rows, row_chunks
 
-from .array_files import FORMAT, full_disk, read_array, read_manifest, reserve, row_chunks
+from .array_files import FORMAT, full_disk, read_array, read_manifest, reserve
 
 MANIFEST = "manifest.json"
 LOCK = ".lock"
@@ -125,8 +125,7 @@ def check_identity(store: FeatureStore, wanted: StoreIdentity) -> None:
         "features_checksum": "other features,",
     }
     for name, here in asdict(wanted).items():
-        stored = getattr(store.identity, name)
-        if stored != here:
+        if (stored := getattr(store.identity, name)) != here:
             found = f"{words.get(name, name)} {stored} there, {here} here"
             raise ValueError(f"{store.folder} belongs to another run ({found}); name another folder")
 

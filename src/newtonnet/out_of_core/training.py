@@ -31,6 +31,7 @@ from newtonnet.training import (
     Run,
     Setting,
     adjusted_pivot,
+    check_splits,
     deferred_interrupt,
     load_checkpoint,
     make_outcomes,
@@ -49,7 +50,6 @@ from .store import FeatureStore
 
 State = dict[str, Tensor]
 """Parameters of a model, or anything else that training continues from, by name."""
-PARTS = ("train", "validation", "test")
 RECORDED = ("hidden", "dropout", "degree", "points", "nonnegative")
 """Options of NewtonNet that a record holds; the others have no effect here."""
 CHECKPOINT_SECONDS = 60.0
@@ -103,7 +103,7 @@ def train_out_of_core(
         progress=propagation_progress,
     )
     path = None if checkpoint is None else Path(checkpoint)
-    with nullcontext() if threads is None else use_threads(threads):
+    with use_threads(threads):
         trained = train_splits(
             job,
             features,
@@ -161,19 +161,7 @@ def make_job(
     """Check that splits and setting fit the graph: its nodes, its labels, its classes."""
     if not splits:
         raise ValueError("at least 1 split is needed, got none")
-    if setting.config.metric == "roc_auc" and graph.classes != 2:
-        raise ValueError(f"roc_auc is for two classes, graph {graph.name!r} has {graph.classes}; use accuracy")
-    for split in splits:
-        for part in PARTS:
-            nodes = getattr(split, part)
-            if len(outside := nodes[(nodes < 0) | (nodes >= graph.nodes)]):
-                raise ValueError(f"the split names node {outside[0]}, but the nodes are 0..{graph.nodes - 1}")
-            labels: NDArray[np.integer[Any]] = graph.labels[nodes]
-            if len(unknown := nodes[labels < 0]):
-                raise ValueError(f"the split names node {unknown[0]}, whose label is unknown; use labelled nodes only")
-            alone = len(nodes) and int(labels.min()) == int(labels.max())
-            if alone and (part == "train" or setting.config.metric == "roc_auc"):
-                raise ValueError(f"the {part} nodes of split {split.index} have one class only; at least 2 are needed")
+    check_splits(graph, splits, setting.config.metric)
     filter = make_filter(setting, graph)
     return TrainingJob(as_large(graph), tuple(splits), setting, filter, batching or Batching(), max_memory)
 
@@ -182,7 +170,7 @@ def train_splits(
     job: TrainingJob,
     store: FeatureStore,
     *,
-    worker: Worker | None = None,
+    worker: Worker = Worker(),  # noqa: B008 (frozen)
     saved: State | None = None,
     save: Callable[[State], None] | None = None,
     save_seconds: float = CHECKPOINT_SECONDS,
@@ -191,10 +179,8 @@ def train_splits(
 ) -> tuple[list[Record], list[State]]:
     """Train as :func:`train_out_of_core`, from a complete store; every worker makes this call and gets the same result.
 
-    ``save`` is called at the end of an epoch, every ``save_seconds`` and after Ctrl-C, which waits for it, with a state
-    that can be given as ``saved`` to another call.
+    The states that ``save`` gets, at the end of an epoch, can be given as ``saved`` to another call.
     """
-    worker = Worker() if worker is None else worker
     finished, begun = ([], None) if saved is None else unpack(saved)
     last = time.monotonic()
     with deferred_interrupt() if save is not None else nullcontext(lambda: None) as release:
@@ -239,8 +225,6 @@ def _make_record(job: TrainingJob, split: Split, run: Run) -> Record:
     outcome = unbegun_outcome()
     if run.epoch > 0:
         (outcome,) = make_outcomes(run, has_test=[len(split.test) > 0], seconds=run.seconds)
-    if len(split.validation) == 0:
-        outcome = replace(outcome, validation=None)
     return make_record(
         outcome,
         id=job.record_id(split),

@@ -79,14 +79,7 @@ class Encoding:
 def learn_encoding(
     table: pa.Table, *, standardise: bool = True, categorical: Sequence[str] = (), where: Where = row_number
 ) -> Encoding:
-    """Decide for every column how it becomes features; columns with no value or a single one are left out.
-
-    Args:
-        table: the feature columns.
-        standardise: subtract the mean of numbers and divide by their standard deviation; else keep them.
-        categorical: columns of numbers to read as categories.
-        where: gives the name of a row in messages.
-    """
+    """Decide for every column how it becomes features; columns with no value or a single one are left out."""
     learned = (
         _learn(name, table[name], where, standardise=standardise, categorical=name in categorical)
         for name in table.column_names
@@ -97,19 +90,11 @@ def learn_encoding(
 def encode(
     table: pa.Table, encoding: Encoding, *, name: str = "the table", where: Where = row_number
 ) -> NDArray[np.float32] | sp.csr_array:
-    """Features of every row, shape ``(n, F)``; CSR if any column is a category, else dense.
-
-    Args:
-        table: the feature columns; others are not used.
-        encoding: how each column becomes features.
-        name: name of the table in messages.
-        where: gives the name of a row in messages.
-    """
+    """Features of every row, shape ``(n, F)``; CSR if any column is a category, else dense."""
     if not encoding.columns:
         return sp.csr_array(sp.eye_array(table.num_rows, format="csr", dtype=np.float32))
     there = set(table.column_names)
-    lacking = [column.name for column in encoding.columns if column.name not in there]
-    if lacking:
+    if lacking := [column.name for column in encoding.columns if column.name not in there]:
         found = listed(table.column_names) or "no feature column"
         raise ValueError(f"{name} has no column {lacking[0]!r}, but the model was fitted with it; found: {found}")
     blocks = [_encode(table[column.name], column, where) for column in encoding.columns]
@@ -218,10 +203,7 @@ def _encode_category(text: pa.ChunkedArray, column: Column) -> sp.csr_array:
 
 
 def read_as(table: pa.Table, encoding: Encoding, left_out: Mapping[str, str]) -> str:
-    """One line on how columns were read: those of each kind, with their categories and the share of missing values.
-
-    ``left_out`` are the columns that gave no feature, and why.
-    """
+    """One line on how columns were read, by kind, and on those ``left_out``, which gave no feature, and why."""
     described: dict[Kind, list[str]] = {kind: [] for kind in KINDS}
     for column in encoding.columns:
         described[column.kind].append(_in_words(table, column))
@@ -241,10 +223,7 @@ def _in_words(table: pa.Table, column: Column) -> str:
 
 
 def column_warnings(table: pa.Table, encoding: Encoding, categorical: Sequence[str] = ()) -> list[str]:
-    """A sentence for every text column that is probably not a category: nearly numbers, or a name.
-
-    Columns that the user asked to be ``categorical`` get no warning.
-    """
+    """A sentence for every text column that is probably not a category, unless the user asked for it."""
     found = []
     for column in encoding.columns:
         if column.kind != "category" or column.name in categorical:

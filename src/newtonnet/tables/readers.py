@@ -38,18 +38,12 @@ _UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 
 @dataclass(frozen=True)
 class NamedTable:
-    """A table, or some rows of it, and what it is called in messages.
-
-    Attributes:
-        table: the rows.
-        name: name of the table in messages.
-        line: gives the line of a CSV file where a row starts, or None if it cannot be found; None for other tables.
-        first: number of rows before these.
-    """
+    """A table, or some rows of it with ``first`` rows before them, and its name in messages."""
 
     table: pa.Table
     name: str
     line: Callable[[int], int | None] | None = None
+    """Gives the line of a CSV file where a row starts, or None if it cannot be found; None for other tables."""
     first: int = 0
 
     def row(self, index: int) -> str:
@@ -105,24 +99,8 @@ def find_usual(usual: str, names: Sequence[str]) -> str | None:
 
 
 def read_table(source: Any, what: str, *, text_encoding: str, texts: Collection[str]) -> NamedTable:
-    """Read a whole table.
-
-    Args:
-        source: a path to a CSV or Parquet file, a pyarrow table or a pandas frame.
-        what: ``nodes`` or ``edges``, for messages.
-        text_encoding: encoding of a CSV file.
-        texts: columns of a CSV file to read as text whatever they hold: ids and labels. Other types are inferred.
-    """
-    found = _in_memory(source, what)
-    if found is None:
-        path = Path(source)
-        if is_parquet(path):
-            with _parquet_errors(path):
-                found = NamedTable(paparquet.read_table(path), str(path))
-        else:
-            file = open_csv(path, text_encoding)
-            table = file.columns if file.header_only else _read_csv(file, texts)
-            found = NamedTable(table, str(path), partial(_line_of_row, file))
+    """Read a whole table of ``nodes`` or ``edges``; columns ``texts`` of a CSV file are text whatever they hold."""
+    found = _in_memory(source, what) or _read_file(Path(source), text_encoding, texts)
     _check_unique(found)
     if found.table.num_rows == 0 and what == "nodes":
         raise ValueError(f"{found.name} has no rows; expected one for each node")
@@ -132,41 +110,35 @@ def read_table(source: Any, what: str, *, text_encoding: str, texts: Collection[
 def read_header(source: Any, what: str, *, text_encoding: str) -> NamedTable:
     """The columns of such a table; the rows of a file are not read."""
     found = _in_memory(source.iloc[:0] if hasattr(source, "iloc") else source, what)
-    if found is not None:
-        return found
-    path = Path(source)
+    return found or _read_file(Path(source), text_encoding, None)
+
+
+def _read_file(path: Path, text_encoding: str, texts: Collection[str] | None) -> NamedTable:
+    """A whole file, or only its columns if ``texts`` is None."""
     if is_parquet(path):
         with _parquet_errors(path):
-            return NamedTable(paparquet.read_schema(path).empty_table(), str(path))
-    return NamedTable(open_csv(path, text_encoding).columns, str(path))
+            table = paparquet.read_schema(path).empty_table() if texts is None else paparquet.read_table(path)
+        return NamedTable(table, str(path))
+    file = open_csv(path, text_encoding)
+    table = file.columns if texts is None or file.header_only else _read_csv(file, texts)
+    return NamedTable(table, str(path), partial(_line_of_row, file))
 
 
 def stream_edges(path: Path, columns: Columns, *, rows: int, text_encoding: str) -> Iterator[NamedTable]:
-    """Read the ends and weights of a file of edges in pieces, for tables that do not fit in memory.
-
-    Args:
-        path: a CSV or Parquet file.
-        columns: which columns hold the ends and the weights.
-        rows: rows of a piece; the last one may have fewer.
-        text_encoding: encoding of a CSV file.
-    """
+    """Read the ends and weights of a file of edges, ``rows`` at a time, for tables that do not fit in memory."""
     header = read_header(path, "edges", text_encoding=text_encoding)
     _check_unique(header)
     header.check(columns.source, columns.target, columns.weight)
+    names = [name for name in (columns.source, columns.target, columns.weight) if name is not None]
     if is_parquet(path):
-        line, batches = None, _parquet_batches(path, columns, rows)
+        line, batches = None, _parquet_batches(path, names, rows)
     else:
         file = open_csv(path, text_encoding)
-        line, batches = partial(_line_of_row, file), _csv_batches(file, columns)
+        line, batches = partial(_line_of_row, file), _csv_batches(file, names, columns.weight)
     seen = 0
     for table in _regroup(batches, rows):
         yield NamedTable(table, str(path), line, seen)
         seen += table.num_rows
-
-
-def _read_columns(columns: Columns) -> list[str]:
-    """The columns of the edges that are read."""
-    return [name for name in (columns.source, columns.target, columns.weight) if name is not None]
 
 
 def _regroup(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
@@ -248,9 +220,9 @@ def _parquet_errors(path: Path) -> Iterator[None]:
         raise ValueError(f"{path} is not a Parquet file ({_one_line(reason)})") from reason
 
 
-def _parquet_batches(path: Path, columns: Columns, rows: int) -> Iterator[pa.RecordBatch]:
+def _parquet_batches(path: Path, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
     with _parquet_errors(path), paparquet.ParquetFile(path, buffer_size=BLOCK) as file:
-        yield from file.iter_batches(rows, columns=_read_columns(columns), use_threads=False)
+        yield from file.iter_batches(rows, columns=columns, use_threads=False)
 
 
 # CSV
@@ -363,11 +335,10 @@ def _read_csv(file: CsvFile, texts: Collection[str]) -> pa.Table:
     return table
 
 
-def _csv_batches(file: CsvFile, columns: Columns) -> Iterator[pa.RecordBatch]:
+def _csv_batches(file: CsvFile, columns: Sequence[str], weight: str | None) -> Iterator[pa.RecordBatch]:
     if file.header_only:
         return
-    weight = columns.weight
-    types = dict.fromkeys((columns.source, columns.target), pa.string())
+    types = dict.fromkeys(columns, pa.string())
 
     def not_numbers(kind: object) -> ValueError:
         _check_quotes(file)
@@ -383,7 +354,7 @@ def _csv_batches(file: CsvFile, columns: Columns) -> Iterator[pa.RecordBatch]:
             if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
                 raise not_numbers(kind)
             types[weight] = pa.float64()
-        with pacsv.open_csv(file.path, **options(types, columns=_read_columns(columns))) as reader:
+        with pacsv.open_csv(file.path, **options(types, columns=columns)) as reader:
             try:
                 yield from reader
             except pa.ArrowInvalid as reason:

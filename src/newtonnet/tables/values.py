@@ -117,8 +117,7 @@ def to_numbers(values: pa.ChunkedArray, name: str, where: Where) -> NDArray[np.f
         numbers = np.asarray(values.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64) / days
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
         raise ValueError(f"column {name!r} holds {kind}, which cannot become numbers") from reason
-    beyond = np.abs(numbers) > LARGEST
-    if beyond.any():
+    if (beyond := np.abs(numbers) > LARGEST).any():
         index = first_true(beyond)
         if np.isinf(numbers[index]):
             raise ValueError(f"{where(index)} holds an infinite number in column {name!r}; leave the cell blank")

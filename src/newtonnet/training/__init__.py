@@ -2,7 +2,7 @@
 
 from .checkpoint import deferred_interrupt, load_checkpoint, save_checkpoint
 from .config import GAMMAS, SHARED, Config, Setting, override
-from .engine import fit
+from .engine import check_splits, fit
 from .in_memory import roc_auc
 from .loop import Batch, Evaluation, FinalEvaluation, Progress, Run, Source
 from .record import (
@@ -41,6 +41,7 @@ __all__ = [
     "Summary",
     "adjusted_pivot",
     "band_masks",
+    "check_splits",
     "compare",
     "contrast",
     "deferred_interrupt",

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -150,14 +151,19 @@ def _check(model: Population, graph: Graph, splits: Sequence[Split], configs: Se
         raise ValueError("the model's seeds must be those of the configs, in order; build it with seeds=[c.seed ...]")
     check_trainable(graph)
     check_shared(configs)
-    for split in splits:
-        check_split(graph, split)
+    check_splits(graph, splits, configs[0].metric)
     shaped = any(any(config.gammas) for config in configs)
     if not model.filter_parameters() and shaped:
         raise ValueError(f"model {model.name!r} learns no spectral filter as its last step, so its gammas must be 0")
     if configs[0].penalises_raw and shaped and "values" not in model.filter_parameters():
         raise ValueError(f"variant 'code' penalises raw values, which {model.name!r} has none of; use variant 'paper'")
-    if configs[0].metric == "roc_auc":
+
+
+def check_splits(graph: Any, splits: Sequence[Split], metric: str) -> None:
+    """Raise an error if splits or metric do not fit the labels of a graph, which may be in memory or on disk."""
+    for split in splits:
+        check_split(graph, split)
+    if metric == "roc_auc":
         if graph.classes != 2:
             raise ValueError(f"roc_auc is for two classes, graph {graph.name!r} has {graph.classes}; use accuracy")
         for split in splits:

@@ -3,7 +3,6 @@
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -51,8 +50,7 @@ def run_bench(
     if reference is None:
         note("no reference: benchmarks/pyg_newtonnet.py was not found, so its comparison is skipped; see --reference")
     module = timing.load_reference(reference) if reference is not None else None
-    count = nullcontext() if threads is None else use_threads(threads)
-    with count, tempfile.TemporaryDirectory(prefix="newtonnet-bench-") as folder:
+    with use_threads(threads), tempfile.TemporaryDirectory(prefix="newtonnet-bench-") as folder:
         say("the machine's limits")
         limits = measure_limits(copy_bytes=profile.copy_bytes, seconds=5 * profile.seconds)
         machine = describe_machine(limits)
