@@ -116,13 +116,11 @@ def read_run(folder: Path) -> tuple[RunDescription, NewtonNetClassifier]:
 def _description(path: Path) -> RunDescription:
     try:
         described = json.loads(path.read_text(encoding="utf-8"))
-        newer = int(described["format"]) > FORMAT
-        parts = {} if newer else _parts(described)
+        if int(described["format"]) <= FORMAT:
+            return RunDescription(**_parts(described))
     except (ValueError, KeyError, TypeError, AttributeError) as reason:
         raise ValueError(f"{path} cannot be read ({type(reason).__name__}: {reason}); fit again") from reason
-    if newer:
-        raise ValueError(f"{path} was written by a newer newtonnet; install that version")
-    return RunDescription(**parts)
+    raise ValueError(f"{path} was written by a newer newtonnet; install that version")
 
 
 def _parts(described: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from newtonnet.files import write_whole
 from newtonnet.meaning import counted
 
 from .app import app, console, print_json
-from .options import DataRoot
+from .options import DataRoot, Json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -33,7 +33,7 @@ STATUS = {
 @app.command("datasets")
 def datasets_command(
     name: Annotated[str | None, typer.Argument(help="Name of a data set, to print its statistics and origin.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON value instead of tables.")] = False,
+    json: Json = False,
     data_root: DataRoot = None,
     table: Annotated[
         Path | None, typer.Option(help="Write measured beside published statistics to this Markdown file.")
@@ -51,7 +51,7 @@ def datasets_command(
         with _all_warnings():
             dataset = load_dataset(name, data_root=data_root)
         statistics = describe(dataset.graph)
-        if as_json:
+        if json:
             print_json(_as_object(dataset, statistics))
         else:
             _print_sheet(dataset, statistics)
@@ -63,7 +63,7 @@ def datasets_command(
         rows = [(CATALOGUE[s.name], s, own) for s, own in zip(summaries, files, strict=True)]
         write_whole(table, comparison_page(rows))
         console.print(f"wrote {table}", soft_wrap=True)
-    if as_json:
+    if json:
         print_json([asdict(summary) for summary in summaries])
     elif table is None:
         Console().print(_list(summaries))

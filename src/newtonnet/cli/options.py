@@ -32,10 +32,11 @@ MODELS = (
 PROTOCOLS = "random, per-class, stratified, weak-0.1, weak-0.2, weak-0.3, weak-0.4, weak-0.5, weak-0.6"
 """Names for the help, which must not load torch; a test compares them with the library."""
 
-Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object on standard output.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON value on standard output.")]
 DataRoot = Annotated[
     Path | None, typer.Option(help="Folder with raw data sets; it is only read. Default: $NEWTONNET_DATA.")
 ]
+Splits = Annotated[int | None, evaluation(help="Number of splits. Default: 10, or all published.")]
 Protocol = Annotated[str, evaluation(help=f"How to split the nodes: {PROTOCOLS}, or fixed.")]
 MaxEpochs = Annotated[int, run(min=1, help="Maximum number of epochs.")]
 Patience = Annotated[int, run(min=0, help="Stop after this many epochs without a better validation score; 0: never.")]
@@ -44,6 +45,12 @@ MaxMemory = Annotated[str | None, run(help="Memory for training, besides the gra
 Assign = Annotated[
     list[str] | None,
     model("--set", metavar="NAME=VALUE", help="Any option of the model or its training; repeatable."),
+]
+MEMORY: Literal["memory"] = "memory"
+OUT_OF_CORE: Literal["out-of-core"] = "out-of-core"
+Regime = Annotated[
+    Literal["memory", "out-of-core"],
+    run(help="out-of-core is for graphs that do not fit in memory: one setting, propagated features on disk."),
 ]
 ExecutorName = Annotated[
     Literal["local", "ray"],
@@ -115,11 +122,6 @@ def assignments(texts: Iterable[str] | None) -> dict[str, Any]:
 def command_line(context: typer.Context) -> str:
     """The command line of this invocation, as it was given."""
     return shlex.join(["newtonnet", *context.obj])
-
-
-Regime = Literal["memory", "out-of-core"]
-MEMORY: Regime = "memory"
-OUT_OF_CORE: Regime = "out-of-core"
 
 
 def check_regime(regime: Regime, model: str, *, store: Path | None) -> None:
