@@ -87,8 +87,7 @@ def write_model(folder: Path, classifier: NewtonNetClassifier, predictions: pa.T
     """Write a model, its predictions and its records, and remove an older page. Returns the model's checksum."""
     classifier.save(folder / MODEL)
     write_whole(folder / PREDICTIONS, predictions_csv(predictions))
-    lines = [member.record.to_json() + "\n" for member in classifier.ensemble_.members]
-    write_whole(folder / RECORDS, "".join(lines))
+    write_whole(folder / RECORDS, "".join(member.record.to_json() + "\n" for member in classifier.ensemble_.members))
     (folder / PAGE).unlink(missing_ok=True)  # it would describe a model that no longer exists
     return file_checksum(folder / MODEL)
 

@@ -1,8 +1,7 @@
 """``newtonnet datasets``: which data sets are available, and what to know about a graph before training on it."""
 
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -43,13 +42,13 @@ def datasets_command(
 
     Example: newtonnet datasets chameleon
     """
-    from newtonnet.datasets import CATALOGUE, comparison_page, describe, load_dataset
+    from newtonnet.datasets import CATALOGUE, ChangedFileWarning, comparison_page, describe, load_dataset
 
+    warnings.simplefilter("always", ChangedFileWarning)  # until the end of the command
     if table is not None and name is not None:
         raise typer.BadParameter("--table covers all data sets; leave NAME out")
     if name is not None:
-        with _all_warnings():
-            dataset = load_dataset(name, data_root=data_root)
+        dataset = load_dataset(name, data_root=data_root)
         statistics = describe(dataset.graph)
         if json:
             print_json(_as_object(dataset, statistics))
@@ -58,8 +57,7 @@ def datasets_command(
         return
     summaries = _summaries(data_root)
     if table is not None:
-        with _all_warnings():
-            files = [load_dataset(s.name, data_root=data_root).files if s.available else () for s in summaries]
+        files = [load_dataset(s.name, data_root=data_root).files if s.available else () for s in summaries]
         rows = [(CATALOGUE[s.name], s, own) for s, own in zip(summaries, files, strict=True)]
         write_whole(table, comparison_page(rows))
         console.print(f"wrote {table}", soft_wrap=True)
@@ -79,7 +77,7 @@ def _summaries(data_root: Path | None) -> "list[DatasetSummary]":
 
     data_roots(data_root)  # a missing folder is one mistake, not one for each data set
     found = []
-    with _all_warnings(), console.status("looking") as status:
+    with console.status("looking") as status:
         for name, entry in CATALOGUE.items():
             status.update(f"looking at {name}")
             try:
@@ -88,16 +86,6 @@ def _summaries(data_root: Path | None) -> "list[DatasetSummary]":
                 console.print(f"newtonnet: {name} is not available: {' '.join(str(reason).split())}", soft_wrap=True)
                 found.append(absent(entry))
     return found
-
-
-@contextmanager
-def _all_warnings() -> Iterator[None]:
-    """Show every warning about a changed file, each time."""
-    from newtonnet.datasets import ChangedFileWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", ChangedFileWarning)
-        yield
 
 
 def _list(summaries: "Sequence[DatasetSummary]") -> "Table":

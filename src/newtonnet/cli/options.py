@@ -54,17 +54,14 @@ Regime = Annotated[
 ]
 ExecutorName = Annotated[
     Literal["local", "ray"],
-    run(
-        "--executor",
-        help="Where to train: local, in processes on this machine; or ray, on a cluster (pip install 'ray\\[train]').",
-    ),
+    run(help="Where to train: local, on this machine; or ray, on a cluster (pip install 'ray\\[train]')."),
 ]
 Address = Annotated[
     str | None,
     run(help="With --executor ray: auto, or HOST:PORT of the cluster's head node. Default: start Ray on this machine."),
 ]
 Workers = Annotated[
-    int | None, run(min=1, help="Tasks that train at the same time, one thread each. Default: all cores.")
+    int | None, run(min=1, help="Processes that train at the same time, one thread each. Default: all cores.")
 ]
 
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0}

@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -73,16 +73,14 @@ def train(
     regime: options.Regime = options.MEMORY,
     store: Annotated[Path | None, options.run(help="Folder for the propagated features. Default: out/blocks/…")] = None,
     batch: Annotated[int | None, options.run(help="Out-of-core: nodes in a batch. Default: 65536.")] = None,
-    executor: Annotated[
-        Literal["local", "ray"], options.run(help="With --regime out-of-core: ray divides every batch.")
-    ] = "local",
+    executor: options.ExecutorName = "local",
     address: options.Address = None,
-    workers: Annotated[
-        int | None, options.run(min=1, help="With --executor ray: number of workers. Default: all cores.")
-    ] = None,
+    workers: options.Workers = None,
     json: options.Json = False,
 ) -> None:
     """Train a model on a data set; print its score over splits, the learned homophily and the learned filter.
+
+    With --regime out-of-core, --executor ray divides every batch among the workers of a cluster.
 
     Example: newtonnet train csbm-heterophilous --splits 3 --gamma 1 1 1
     """

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -75,7 +75,7 @@ class Record:
 
     def to_json(self) -> str:
         """One line of JSON; numbers that are not finite become null."""
-        return json.dumps(_finite(asdict(self)), allow_nan=False)
+        return json.dumps(json.loads(json.dumps(asdict(self)), parse_constant=lambda _: None))
 
     @classmethod
     def from_json(cls, line: str) -> "Record":
@@ -96,7 +96,7 @@ def record_id(model: Population, graph: Graph, split: Split, config: Config) -> 
         {k: v for k, v in part.items() if k not in ADDED or v != ADDED[k]} for part in (model.options, decisive)
     ]
     parts = [NUMERICS, str(model.dtype), model.name, *settings, graph.checksum, split.checksum]
-    text = json.dumps(_canonical(parts), sort_keys=True)
+    text = json.dumps(json.loads(json.dumps(parts), parse_int=float), sort_keys=True)  # 0 and 0.0 are one setting
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -244,21 +244,3 @@ def _mean(numbers: Sequence[float | None]) -> float | None:
     """Mean of the numbers there are."""
     known = [number for number in numbers if number is not None]
     return float(np.mean(known)) if known else None
-
-
-def _canonical(value: Any) -> Any:
-    """Whole numbers as floats, so that 0 and 0.0 are one setting."""
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return float(value) if whole else _inside(_canonical, value)
-
-
-def _finite(value: Any) -> Any:
-    """Numbers that are not finite as None."""
-    return None if isinstance(value, float) and not math.isfinite(value) else _inside(_finite, value)
-
-
-def _inside(change: Callable[[Any], Any], value: Any) -> Any:
-    """A list or mapping with its items changed; anything else as it is."""
-    if isinstance(value, Mapping):
-        return {key: change(item) for key, item in value.items()}
-    return [change(item) for item in value] if isinstance(value, list | tuple) else value
