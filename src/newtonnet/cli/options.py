@@ -61,7 +61,7 @@ Address = Annotated[
     run(help="With --executor ray: auto, or HOST:PORT of the cluster's head node. Default: start Ray on this machine."),
 ]
 Workers = Annotated[
-    int | None, run(min=1, help="Processes that train at the same time, one thread each. Default: all cores.")
+    int | None, run(min=1, help="Processes that train at the same time. Default: all cores, with one thread each.")
 ]
 
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0}
