@@ -378,14 +378,14 @@ def test_ctrl_c_waits_for_the_epoch_and_keeps_it(run, tmp_path):
 
 
 def test_ctrl_c_after_the_last_epoch_is_not_lost(run, tmp_path, monkeypatch):
-    path, make_record = tmp_path / "kept", out_of_core_training.make_record
+    path, make_records = tmp_path / "kept", out_of_core_training.make_records
 
     def interrupted(*arguments, **options):
         signal.raise_signal(signal.SIGINT)
-        return make_record(*arguments, **options)
+        return make_records(*arguments, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(out_of_core_training, "make_record", interrupted)
+        patch.setattr(out_of_core_training, "make_records", interrupted)
         with pytest.raises(KeyboardInterrupt):
             run(checkpoint=path, checkpoint_seconds=0.0)
     assert path.exists()

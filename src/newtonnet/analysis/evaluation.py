@@ -1,13 +1,9 @@
-"""Cross-validation of a model and its rivals on the same folds, within a time limit and stopped by Ctrl-C."""
+"""Cross-validation of a model and its rivals on the same folds, within a time limit."""
 
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import FrameType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,23 +64,18 @@ def evaluate_models(
 
     All models receive the same time on a fold, an equal part of the time that is left; unused time passes to the next
     fold. A fold counts only if all models finished it; a rival that finished none is left out. If fits exceed their
-    time, later ones receive less, and if too little would remain for a fit, fewer folds are run.
-
-    Args:
-        classifier: the model; it is not changed.
-        graph: the graph with its labels.
-        pairs: training and test nodes of each fold.
-        rivals: models to compare it with.
-        deadline: when to finish, on the monotonic clock.
-        overhead: seconds by which a fit is expected to exceed its time, until the first fits show it.
-        stop: returns True once the run should stop.
-        start_step: called with the name of every fit.
+    time, by ``overhead`` until the first fits show it, later ones receive less; if too little would remain for a fit,
+    fewer folds are run. ``deadline`` is a time on the monotonic clock.
     """
     if not pairs:
         return HeldOut(None, {}, [])
     done: dict[str, list[CrossValidation]] = {one.model: [] for one in (classifier, *rivals)}
     refused: dict[str, str] = {}
     excess: list[float] = []
+
+    def announce(model: str, _: int) -> ReportProgress:
+        return start_step(f"{model}, fold {number + 1} of {len(pairs)}")
+
     for number, pair in enumerate(pairs):
         models = [one for one in (classifier, *rivals) if one.model not in refused]
         left = deadline - time.monotonic()
@@ -100,10 +91,9 @@ def evaluate_models(
             began = time.monotonic()
             if stop() or began >= deadline:
                 break
-            progress = partial(_start_fold, start_step, f"{one.model}, fold {number + 1} of {len(pairs)}")
             limited = clone(one).set_params(time_limit=limit)
             try:
-                found = cross_validate(limited, graph, [pair], stop=stop, progress=progress)
+                found = cross_validate(limited, graph, [pair], stop=stop, progress=partial(announce, one.model))
             except ValueError as reason:
                 if one is classifier:
                     return HeldOut(None, {}, [f"Cross-validation skipped: too few labelled nodes ({reason})."])
@@ -114,35 +104,6 @@ def evaluate_models(
             excess.append(max(time.monotonic() - began - limit, 0.0))
     why = "the run was stopped" if stop() else "the time limit was reached"
     return _common_folds(classifier.model, done, refused, folds=len(pairs), why=why)
-
-
-@contextmanager
-def first_interrupt(say: Callable[[str], None]) -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns whether Ctrl-C was pressed; a second Ctrl-C raises ``KeyboardInterrupt`` at once.
-
-    Nothing changes if Ctrl-C is ignored, as in a background job, or outside the main thread, which gets no signals.
-    """
-    asked = threading.Event()
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or before in (signal.SIG_IGN, None):
-        yield asked.is_set
-        return
-
-    def note(number: int, frame: FrameType | None) -> None:
-        if asked.is_set():
-            raise KeyboardInterrupt
-        asked.set()
-        say("stopping: finished steps are kept and written; press Ctrl-C again to stop at once")
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield asked.is_set
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _start_fold(start_step: StartStep, step: str, _: int) -> ReportProgress:
-    return start_step(step)
 
 
 def _common_folds(

@@ -87,8 +87,7 @@ def write_model(folder: Path, classifier: NewtonNetClassifier, predictions: pa.T
     """Write a model, its predictions and its records, and remove an older page. Returns the model's checksum."""
     classifier.save(folder / MODEL)
     write_whole(folder / PREDICTIONS, predictions_csv(predictions))
-    lines = [member.record.to_json() + "\n" for member in classifier.ensemble_.members]
-    write_whole(folder / RECORDS, "".join(lines))
+    write_whole(folder / RECORDS, "".join(member.record.to_json() + "\n" for member in classifier.ensemble_.members))
     (folder / PAGE).unlink(missing_ok=True)  # it would describe a model that no longer exists
     return file_checksum(folder / MODEL)
 
@@ -116,13 +115,11 @@ def read_run(folder: Path) -> tuple[RunDescription, NewtonNetClassifier]:
 def _description(path: Path) -> RunDescription:
     try:
         described = json.loads(path.read_text(encoding="utf-8"))
-        newer = int(described["format"]) > FORMAT
-        parts = {} if newer else _parts(described)
+        if int(described["format"]) <= FORMAT:
+            return RunDescription(**_parts(described))
     except (ValueError, KeyError, TypeError, AttributeError) as reason:
         raise ValueError(f"{path} cannot be read ({type(reason).__name__}: {reason}); fit again") from reason
-    if newer:
-        raise ValueError(f"{path} was written by a newer newtonnet; install that version")
-    return RunDescription(**parts)
+    raise ValueError(f"{path} was written by a newer newtonnet; install that version")
 
 
 def _parts(described: dict[str, Any]) -> dict[str, Any]:

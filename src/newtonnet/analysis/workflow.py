@@ -27,8 +27,9 @@ from newtonnet.nn import find_model
 from newtonnet.out_of_core import PROPAGATION_MEMORY, read_tables_on_disk
 from newtonnet.report import Findings, ModelScores, gather, guess, headline, is_known, render_findings
 from newtonnet.tables import Reading, TableOptions, TableSource, column_names, read_tables
+from newtonnet.training import first_interrupt
 
-from .evaluation import ReportProgress, StartStep, evaluate_models, first_interrupt, held_out_folds
+from .evaluation import ReportProgress, StartStep, evaluate_models, held_out_folds
 from .run_folder import (
     PAGE,
     PREDICTIONS,
@@ -47,6 +48,7 @@ from .run_folder import (
 )
 
 OUT_OF_CORE = "out-of-core"
+STOPPING = "stopping: finished steps are kept and written; press Ctrl-C again to stop at once"
 RIVALS = ("mlp", "gcn")
 """Models to compare with: one ignores the edges, the other only smooths over them."""
 FINAL = 0.25
@@ -271,7 +273,7 @@ def analyse(
     started = time.monotonic()
     if not isinstance(time_limit, int | float | np.number) or not time_limit > 0:
         raise ValueError(f"time_limit must be a number of seconds above 0, got {time_limit!r}")
-    say, show = message or _ignore, progress or _ignore
+    say, show = message or (lambda _: None), progress or (lambda _: None)
     source, place = _file_of(nodes), _file_of(folder)
     if place is not None:
         check_folder(place, tables=[source, _file_of(edges)], force=force)
@@ -287,7 +289,7 @@ def analyse(
         _check_labels(reading, classifier, str(source or "the table of nodes"))
         pairs = held_out_folds(graph, folds, classifier.random_state if isinstance(classifier.random_state, int) else 0)
         run = _describe(nodes, edges, reading, {**arguments, "time_limit": time_limit})
-        stop = stack.enter_context(first_interrupt(say))
+        stop = stack.enter_context(first_interrupt(partial(say, STOPPING)))
         deadline = started + time_limit
         start_step = _steps(show, say, deadline, [reading.read_as, *(f"note: {note}" for note in reading.notes)])
 
@@ -420,10 +422,6 @@ def _rivals(classifier: NewtonNetClassifier) -> list[NewtonNetClassifier]:
     """The models to compare with, trained in the same way."""
     names = [name for name in RIVALS if name != classifier.model]
     return [clone(classifier).set_params(model=name, settings=None, transferable=False) for name in names]
-
-
-def _ignore(_: object) -> None:
-    """Stand in for a function that was not given."""
 
 
 def _steps(

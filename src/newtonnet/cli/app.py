@@ -43,12 +43,13 @@ console = Console(stderr=True, markup=False, highlight=False)
 """For progress and messages; standard output is for results."""
 
 
-def progress_bar() -> "Progress":
+def progress_bar(*, width: int = 40, remaining: bool = True) -> "Progress":
     """A bar on standard error with a description and a note for each task; it disappears at the end."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}"), TimeRemainingColumn())
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=width), TextColumn("{task.fields[note]}"))
+    time_left = [TimeRemainingColumn()] if remaining else []
+    return Progress(*columns, *time_left, console=console, transient=True, disable=not console.is_terminal)
 
 
 def print_json(value: Mapping[str, Any] | Sequence[Any]) -> None:

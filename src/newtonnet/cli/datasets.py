@@ -1,8 +1,7 @@
 """``newtonnet datasets``: which data sets are available, and what to know about a graph before training on it."""
 
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +13,7 @@ from newtonnet.files import write_whole
 from newtonnet.meaning import counted
 
 from .app import app, console, print_json
-from .options import DataRoot
+from .options import DataRoot, Json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -33,7 +32,7 @@ STATUS = {
 @app.command("datasets")
 def datasets_command(
     name: Annotated[str | None, typer.Argument(help="Name of a data set, to print its statistics and origin.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON value instead of tables.")] = False,
+    json: Json = False,
     data_root: DataRoot = None,
     table: Annotated[
         Path | None, typer.Option(help="Write measured beside published statistics to this Markdown file.")
@@ -43,27 +42,26 @@ def datasets_command(
 
     Example: newtonnet datasets chameleon
     """
-    from newtonnet.datasets import CATALOGUE, comparison_page, describe, load_dataset
+    from newtonnet.datasets import CATALOGUE, ChangedFileWarning, comparison_page, describe, load_dataset
 
+    warnings.simplefilter("always", ChangedFileWarning)  # until the end of the command
     if table is not None and name is not None:
         raise typer.BadParameter("--table covers all data sets; leave NAME out")
     if name is not None:
-        with _all_warnings():
-            dataset = load_dataset(name, data_root=data_root)
+        dataset = load_dataset(name, data_root=data_root)
         statistics = describe(dataset.graph)
-        if as_json:
+        if json:
             print_json(_as_object(dataset, statistics))
         else:
             _print_sheet(dataset, statistics)
         return
     summaries = _summaries(data_root)
     if table is not None:
-        with _all_warnings():
-            files = [load_dataset(s.name, data_root=data_root).files if s.available else () for s in summaries]
+        files = [load_dataset(s.name, data_root=data_root).files if s.available else () for s in summaries]
         rows = [(CATALOGUE[s.name], s, own) for s, own in zip(summaries, files, strict=True)]
         write_whole(table, comparison_page(rows))
         console.print(f"wrote {table}", soft_wrap=True)
-    if as_json:
+    if json:
         print_json([asdict(summary) for summary in summaries])
     elif table is None:
         Console().print(_list(summaries))
@@ -79,7 +77,7 @@ def _summaries(data_root: Path | None) -> "list[DatasetSummary]":
 
     data_roots(data_root)  # a missing folder is one mistake, not one for each data set
     found = []
-    with _all_warnings(), console.status("looking") as status:
+    with console.status("looking") as status:
         for name, entry in CATALOGUE.items():
             status.update(f"looking at {name}")
             try:
@@ -88,16 +86,6 @@ def _summaries(data_root: Path | None) -> "list[DatasetSummary]":
                 console.print(f"newtonnet: {name} is not available: {' '.join(str(reason).split())}", soft_wrap=True)
                 found.append(absent(entry))
     return found
-
-
-@contextmanager
-def _all_warnings() -> Iterator[None]:
-    """Show every warning about a changed file, each time."""
-    from newtonnet.datasets import ChangedFileWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", ChangedFileWarning)
-        yield
 
 
 def _list(summaries: "Sequence[DatasetSummary]") -> "Table":

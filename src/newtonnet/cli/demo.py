@@ -10,7 +10,7 @@ import typer
 from newtonnet.files import check_writable, write_whole
 
 from .app import app, console
-from .options import command_line
+from .options import MaxEpochs, command_line
 from .train import run_splits
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def demo(
     context: typer.Context,
     out: Annotated[Path, typer.Option(help="Folder for report.html and the records.")] = Path("out/demo"),
     splits: Annotated[int, typer.Option(help="Number of splits of each graph.")] = 3,
-    max_epochs: Annotated[int, typer.Option(help="Maximum number of epochs.")] = 300,
+    max_epochs: MaxEpochs = 300,
 ) -> None:
     """Train NewtonNet on a homophilous and a heterophilous graph and show what it learned.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from . import options
-from .app import STOPPED, app, console, print_json
+from .app import STOPPED, app, console, print_json, progress_bar
 
 if TYPE_CHECKING:
     from newtonnet.analysis import Analysis, AnalysisProgress
@@ -47,14 +47,8 @@ def fit(
     transferable: Annotated[
         bool, options.model("--transferable", help="Use only models that can predict on other graphs.")
     ] = False,
-    regime: Annotated[
-        options.Regime,
-        options.model(
-            help="out-of-core is for graphs that do not fit in memory: one setting, edges and propagated "
-            "features on disk."
-        ),
-    ] = options.MEMORY,
-    store: Annotated[Path | None, options.model(help="Folder for propagated features. Default: temporary.")] = None,
+    regime: options.Regime = options.MEMORY,
+    store: Annotated[Path | None, options.run(help="Folder for propagated features. Default: temporary.")] = None,
     folds: Annotated[
         int | None, options.evaluation(show_default="5", help="Number of folds for cross-validation; 0: none.")
     ] = None,
@@ -147,12 +141,9 @@ def fit(
 @contextmanager
 def _progress() -> Iterator[Callable[["AnalysisProgress"], None]]:
     """A bar on standard error for one step after another, with the best score and the time left."""
-    from rich.progress import BarColumn, Progress, TextColumn
-
     from newtonnet.report import percent
 
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=12), TextColumn("{task.fields[note]}"))
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with progress_bar(width=12, remaining=False) as bar:
         task = bar.add_task("", total=1.0, note="")
 
         def show(state: "AnalysisProgress") -> None:

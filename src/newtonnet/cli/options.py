@@ -32,10 +32,11 @@ MODELS = (
 PROTOCOLS = "random, per-class, stratified, weak-0.1, weak-0.2, weak-0.3, weak-0.4, weak-0.5, weak-0.6"
 """Names for the help, which must not load torch; a test compares them with the library."""
 
-Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object on standard output.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON value on standard output.")]
 DataRoot = Annotated[
     Path | None, typer.Option(help="Folder with raw data sets; it is only read. Default: $NEWTONNET_DATA.")
 ]
+Splits = Annotated[int | None, evaluation(help="Number of splits. Default: 10, or all published.")]
 Protocol = Annotated[str, evaluation(help=f"How to split the nodes: {PROTOCOLS}, or fixed.")]
 MaxEpochs = Annotated[int, run(min=1, help="Maximum number of epochs.")]
 Patience = Annotated[int, run(min=0, help="Stop after this many epochs without a better validation score; 0: never.")]
@@ -45,19 +46,22 @@ Assign = Annotated[
     list[str] | None,
     model("--set", metavar="NAME=VALUE", help="Any option of the model or its training; repeatable."),
 ]
+MEMORY: Literal["memory"] = "memory"
+OUT_OF_CORE: Literal["out-of-core"] = "out-of-core"
+Regime = Annotated[
+    Literal["memory", "out-of-core"],
+    run(help="out-of-core is for graphs that do not fit in memory: one setting, propagated features on disk."),
+]
 ExecutorName = Annotated[
     Literal["local", "ray"],
-    run(
-        "--executor",
-        help="Where to train: local, in processes on this machine; or ray, on a cluster (pip install 'ray\\[train]').",
-    ),
+    run(help="Where to train: local, on this machine; or ray, on a cluster (pip install 'ray\\[train]')."),
 ]
 Address = Annotated[
     str | None,
     run(help="With --executor ray: auto, or HOST:PORT of the cluster's head node. Default: start Ray on this machine."),
 ]
 Workers = Annotated[
-    int | None, run(min=1, help="Tasks that train at the same time, one thread each. Default: all cores.")
+    int | None, run(min=1, help="Processes that train at the same time. Default: all cores, with one thread each.")
 ]
 
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0}
@@ -115,11 +119,6 @@ def assignments(texts: Iterable[str] | None) -> dict[str, Any]:
 def command_line(context: typer.Context) -> str:
     """The command line of this invocation, as it was given."""
     return shlex.join(["newtonnet", *context.obj])
-
-
-Regime = Literal["memory", "out-of-core"]
-MEMORY: Regime = "memory"
-OUT_OF_CORE: Regime = "out-of-core"
 
 
 def check_regime(regime: Regime, model: str, *, store: Path | None) -> None:

@@ -1,6 +1,5 @@
 """``newtonnet predict``: the classes of every node by a model that was fitted before."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -32,7 +31,7 @@ def predict(
     """
     if (nodes is None) != (edges is None):
         raise ValueError("--nodes and --edges belong together; give both, or neither for the tables of the fit")
-    from newtonnet.analysis import PREDICTIONS, Analysis
+    from newtonnet.analysis import FILES, PREDICTIONS, Analysis
     from newtonnet.meaning import counted
     from newtonnet.report import metric_name, percent
 
@@ -44,7 +43,9 @@ def predict(
     if not place.absolute().parent.parent.exists():
         raise ValueError(f"there is no folder {place.parent.parent}; create it, or name another place")
     tables = analysis.fitted_tables() if nodes is None or edges is None else (nodes, edges)
-    _check_place(place, folder, tables, new=nodes is not None)
+    own = (folder / name for name in FILES if nodes is not None or name != PREDICTIONS)
+    if place.resolve() in {taken.resolve() for taken in (*tables, *own)}:
+        raise ValueError(f"{place} would be overwritten, but it is one of the tables or of the run's own files")
     found = analysis.predict(nodes, edges)
     for note in found.notes:
         console.print(f"note: {note}", style="dim", soft_wrap=True)
@@ -63,12 +64,3 @@ def predict(
         print(f"{reached}; {remark}" if remark else reached)
     elif remark:
         print(remark)
-
-
-def _check_place(place: Path, folder: Path, tables: Sequence[Path], *, new: bool) -> None:
-    """Refuse to write over the tables or the run's own files."""
-    from newtonnet.analysis import FILES, PREDICTIONS
-
-    taken = [*tables, *(folder / name for name in FILES if new or name != PREDICTIONS)]
-    if place.resolve() in {one.resolve() for one in taken}:
-        raise ValueError(f"{place} would be overwritten, but it is one of the tables or of the run's own files")

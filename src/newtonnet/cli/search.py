@@ -26,9 +26,7 @@ def search(
     time_limit: Annotated[
         str | None, options.run(metavar="TIME", help="Stop after 90s, 100m or 2h; run again to continue.")
     ] = None,
-    splits: Annotated[
-        int | None, options.evaluation(help="Number of splits for each setting. Default: 10, or all published.")
-    ] = None,
+    splits: options.Splits = None,
     protocol: options.Protocol = "random",
     max_epochs: options.MaxEpochs = 2000,
     patience: options.Patience = 200,
@@ -71,7 +69,7 @@ def search(
                 for study, trial in sweep_all(cells, executor=pool, stop=late):
                     found[study.key].append(trial)
                     write_best(results, study, found[study.key])
-                    show(study, trial)
+                    show(study)
         finally:  # Ctrl-C loses no finished trial
             for study in studies:
                 if found[study.key]:
@@ -105,27 +103,26 @@ def _models(names: list[str] | None) -> list[str]:
 @contextmanager
 def _watch(
     studies: "Sequence[Study]", found: "Mapping[str, Sequence[Trial]]", wanted: int
-) -> "Iterator[Callable[[Study, Trial], None]]":
-    """Bars for the whole search and for every study that has begun; yields what to call with a new trial."""
-    best = {study.key: max((trial.objective for trial in found[study.key]), default=0.0) for study in studies}
-    done = {study.key: min(len(found[study.key]), wanted) for study in studies}
+) -> "Iterator[Callable[[Study], None]]":
+    """Bars for the whole search and for every study that has begun; yields what to call after a new trial."""
     total = wanted * len(studies)
+
+    def finished() -> int:
+        return sum(min(len(trials), wanted) for trials in found.values())
+
     with progress_bar() as bar:
-        everything = bar.add_task("search", total=total, completed=sum(done.values()), note=f"{total} trials")
+        everything = bar.add_task("search", total=total, completed=finished(), note=f"{total} trials")
         bars: dict[str, Any] = {}
 
-        def show(study: "Study", trial: "Trial") -> None:
-            key, title = study.key, f"{study.name} on {study.dataset}"
-            best[key] = max(best[key], trial.objective)
-            done[key] += 1
+        def show(study: "Study") -> None:
+            key, title, done = study.key, f"{study.name} on {study.dataset}", len(found[study.key])
+            best = f"best validation {max(0.0, *(trial.objective for trial in found[key])):.4f}"
             if key not in bars:
                 bars[key] = bar.add_task(title, total=wanted, note="")
-            note = f"{done[key]}/{wanted} trials, best validation {best[key]:.4f}"
-            bar.update(bars[key], completed=done[key], note=note)
-            bar.update(everything, advance=1, note=f"{sum(done.values())}/{total} trials")
-            if done[key] >= wanted:
-                bar.update(bars[key], visible=False)
-                console.print(f"{title}: {done[key]} trials, best validation {best[key]:.4f}", style="dim")
+            bar.update(bars[key], completed=done, note=f"{done}/{wanted} trials, {best}", visible=done < wanted)
+            bar.update(everything, completed=finished(), note=f"{finished()}/{total} trials")
+            if done >= wanted:
+                console.print(f"{title}: {done} trials, {best}", style="dim")
 
         yield show
 
@@ -145,8 +142,8 @@ def _print_plan(
             with console.status(f"measuring {study.name} on {study.dataset}"):
                 plan = measure(study, data_root=data_root)
             share = left / workers / 3600
-            cell |= {"epoch_seconds": plan.epoch}
-            cell |= {"likely_hours": plan.likely * share, "longest_hours": plan.longest * share}
+            hours = {"likely_hours": plan.likely * share, "longest_hours": plan.longest * share}
+            cell |= {"epoch_seconds": plan.epoch, **hours}
         cells.append(cell)
     total = sum(cell["trials"] for cell in cells)
     likely, longest = (sum(cell.get(name, 0.0) for cell in cells) for name in ("likely_hours", "longest_hours"))

@@ -1,11 +1,9 @@
 """``newtonnet train``: one model on one data set, over several splits."""
 
 import hashlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
 def train(
     dataset: Annotated[str, typer.Argument(help="Name of a data set, such as cora or csbm-heterophilous.")],
     model: Annotated[str, typer.Option(help=f"One of: {options.MODELS}.")] = "newtonnet",
-    splits: Annotated[int | None, options.evaluation(help="Number of splits. Default: 10, or all published.")] = None,
+    splits: options.Splits = None,
     protocol: options.Protocol = "random",
     split_seed: Annotated[int | None, options.evaluation(help="Seed of the splits. Default: the paper's.")] = None,
     seed: Annotated[int, options.run(help="Random seed of initial weights and dropout; split i uses seed + i.")] = 0,
@@ -72,22 +70,17 @@ def train(
     checkpoint: Annotated[
         Path | None, options.run(help="File that saves the run on Ctrl-C; the same command resumes from it.")
     ] = None,
-    regime: Annotated[
-        options.Regime,
-        options.run(help="out-of-core is for graphs that do not fit in memory: propagated features on disk."),
-    ] = options.MEMORY,
+    regime: options.Regime = options.MEMORY,
     store: Annotated[Path | None, options.run(help="Folder for the propagated features. Default: out/blocks/…")] = None,
     batch: Annotated[int | None, options.run(help="Out-of-core: nodes in a batch. Default: 65536.")] = None,
-    executor: Annotated[
-        Literal["local", "ray"], options.run(help="With --regime out-of-core: ray divides every batch.")
-    ] = "local",
+    executor: options.ExecutorName = "local",
     address: options.Address = None,
-    workers: Annotated[
-        int | None, options.run(min=1, help="With --executor ray: number of workers. Default: all cores.")
-    ] = None,
+    workers: options.Workers = None,
     json: options.Json = False,
 ) -> None:
     """Train a model on a data set; print its score over splits, the learned homophily and the learned filter.
+
+    With --regime out-of-core, --executor ray divides every batch among the workers of a cluster.
 
     Example: newtonnet train csbm-heterophilous --splits 3 --gamma 1 1 1
     """
@@ -126,13 +119,17 @@ def train(
         seed_of_splits = PAPER_SEED if split_seed is None else split_seed
         chosen = make_splits(graph, protocol, count=10 if splits is None else splits, seed=seed_of_splits)
     resources: dict[str, Any] = {"threads": threads, "max_memory": options.memory(max_memory), "checkpoint": checkpoint}
-    with _resumable(checkpoint):
+    try:
         if regime == options.OUT_OF_CORE:
             records = _run_out_of_core(
                 graph, setting, chosen, store=store, batch=batch, seed=seed, place=place, **resources
             )
         else:
             records = run_splits(graph, model, setting, chosen, seed=seed, device=device, **resources)
+    except KeyboardInterrupt:
+        if checkpoint is not None and checkpoint.exists():
+            console.print(f"saved to {checkpoint}; run the same command to resume", style="dim", soft_wrap=True)
+        raise
     true = homophily(graph).edge
     run_id = hashlib.sha256("".join(record.id for record in records).encode()).hexdigest()[:8]
     path = out or Path("out") / "records" / f"{dataset}-{model}-{protocol}-{run_id}.jsonl"
@@ -249,17 +246,6 @@ def _run_out_of_core(
             )
     console.print(f"propagated features: {folder}", style="dim", soft_wrap=True)
     return records
-
-
-@contextmanager
-def _resumable(checkpoint: Path | None) -> Iterator[None]:
-    """After Ctrl-C, say how to resume."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        if checkpoint is not None and checkpoint.exists():
-            console.print(f"saved to {checkpoint}; run the same command to resume", style="dim", soft_wrap=True)
-        raise
 
 
 def _check_records(path: Path) -> None:

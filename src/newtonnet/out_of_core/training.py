@@ -34,12 +34,10 @@ from newtonnet.training import (
     check_splits,
     deferred_interrupt,
     load_checkpoint,
-    make_outcomes,
-    make_record,
+    make_records,
     predicted_homophily,
     roc_auc,
     save_checkpoint,
-    unbegun_outcome,
 )
 
 from .batches import Batching, RowReader, Worker, epoch_batches, sample_edges
@@ -222,19 +220,17 @@ def _make_run(job: TrainingJob, store: FeatureStore, split: Split, worker: Worke
 
 
 def _make_record(job: TrainingJob, split: Split, run: Run) -> Record:
-    outcome = unbegun_outcome()
-    if run.epoch > 0:
-        (outcome,) = make_outcomes(run, has_test=[len(split.test) > 0], seconds=run.seconds)
-    return make_record(
-        outcome,
-        id=job.record_id(split),
+    (record,) = make_records(
+        run,
+        ids=[job.record_id(split)],
         graph=job.graph,
         model=OUT_OF_CORE_MODEL,
         options=job.options,
-        config=job.config(split),
-        split=split,
-        curves=torch.stack(run.curves)[:, :, 0] if run.curves else None,
+        configs=[job.config(split)],
+        splits=[split],
+        seconds=run.seconds,
     )
+    return record if len(split.validation) else replace(record, outcome=replace(record.outcome, validation=None))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
 """Training: configuration, the loop, shape regulariser, checkpoints, records and statistics over splits."""
 
-from .checkpoint import deferred_interrupt, load_checkpoint, save_checkpoint
+from .checkpoint import deferred_interrupt, first_interrupt, load_checkpoint, save_checkpoint
 from .config import GAMMAS, SHARED, Config, Setting, override
 from .engine import check_splits, fit
 from .in_memory import roc_auc
@@ -12,10 +12,8 @@ from .record import (
     Outcome,
     Record,
     Summary,
-    make_outcomes,
-    make_record,
+    make_records,
     summarise,
-    unbegun_outcome,
 )
 from .shape import adjusted_pivot, band_masks, predicted_homophily, shape_penalty
 from .statistics import SIGNIFICANT, Estimate, compare, contrast, estimate, holm
@@ -46,16 +44,15 @@ __all__ = [
     "contrast",
     "deferred_interrupt",
     "estimate",
+    "first_interrupt",
     "fit",
     "holm",
     "load_checkpoint",
-    "make_outcomes",
-    "make_record",
+    "make_records",
     "override",
     "predicted_homophily",
     "roc_auc",
     "save_checkpoint",
     "shape_penalty",
     "summarise",
-    "unbegun_outcome",
 ]

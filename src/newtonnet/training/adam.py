@@ -1,10 +1,10 @@
 """Adam for a population: one step for all members, each with its own learning rates and weight decays."""
 
 from collections.abc import Sequence
-from functools import cached_property
+from copy import copy
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from newtonnet import kernels
 from newtonnet.kernels import BETAS, EPSILON
@@ -17,8 +17,8 @@ class Adam:
     """Kingma and Ba's optimiser, or its variant with decoupled decay; moments and rates carry the population axis."""
 
     def __init__(self, model: Population, configs: Sequence[Config]) -> None:
-        self.model, self.decoupled, self.steps = model, configs[0].decoupled, 0
-        self.parameters = model.learned()
+        self.decoupled, self.steps = configs[0].decoupled, 0
+        self._own(model)
         self.first, self.second = (
             {name: torch.zeros_like(parameter) for name, parameter in self.parameters.items()} for _ in range(2)
         )
@@ -29,16 +29,16 @@ class Adam:
             self.rates[name] = parameter.new_tensor([config.rate(group) for config in configs]).view(shape)
             self.decays[name] = parameter.new_tensor([config.decay(group) for config in configs]).view(shape)
 
-    @cached_property
-    def learned(self) -> list[nn.Parameter]:
-        """The parameters in their order."""
-        return list(self.parameters.values())
+    def _own(self, model: Population) -> None:
+        self.model, self.parameters = model, model.learned()
+        self.learned = list(self.parameters.values())
+        self.native = all(map(is_native, self.learned))
 
     @torch.no_grad()
     def step(self) -> None:
         """Move every member's parameters once by their gradients, and clear these."""
         self.steps += 1
-        move = self._native_step if self._native else self._torch_step
+        move = self._native_step if self.native else self._torch_step
         for name, parameter in self.parameters.items():
             if parameter.grad is not None:
                 move(name, parameter, parameter.grad)
@@ -61,15 +61,10 @@ class Adam:
         axis, gradient = self.model.axes[name], gradient.contiguous()
         kernels.adam_step(parameter, gradient, *moments, *rates, axis=axis, step=self.steps, decoupled=self.decoupled)
 
-    @cached_property
-    def _native(self) -> bool:
-        return all(is_native(parameter) for parameter in self.learned)
-
     def take(self, model: Population, members: Tensor) -> "Adam":
         """The optimiser of some of the members, whose population is ``model``."""
-        part = object.__new__(Adam)
-        part.model, part.steps, part.decoupled = model, self.steps, self.decoupled
-        part.parameters = model.learned()
+        part = copy(self)
+        part._own(model)
         for kind in ("first", "second", "rates", "decays"):
             tensors: dict[str, Tensor] = getattr(self, kind)
             setattr(part, kind, {n: t.index_select(model.axes[n], members) for n, t in tensors.items()})

@@ -41,26 +41,41 @@ def load_checkpoint(path: Path, *, fingerprint: str) -> dict[str, Tensor]:
 def deferred_interrupt() -> Iterator[Callable[[], None]]:
     """Hold the first Ctrl-C back until the yielded function is called; a second one acts at once.
 
-    Nothing changes outside the main thread, where Python receives no signals, or where the caller already handles or
-    ignores Ctrl-C: such a caller ends a training with ``stop``.
+    Nothing changes where the caller already handles or ignores Ctrl-C: such a caller ends a training with ``stop``.
     """
-    pressed = threading.Event()
-    ours = threading.current_thread() is threading.main_thread()
-    before = signal.getsignal(signal.SIGINT)
-    if not ours or before is not signal.default_int_handler:
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield lambda: None
         return
+    with first_interrupt() as pressed:
 
-    def hold(number: int, frame: FrameType | None) -> None:
-        pressed.set()
-        signal.signal(signal.SIGINT, before)
+        def release() -> None:
+            if pressed():
+                raise KeyboardInterrupt
 
-    def release() -> None:
+        yield release
+
+
+@contextmanager
+def first_interrupt(say: Callable[[], None] = lambda: None) -> Iterator[Callable[[], bool]]:
+    """Yield a function that returns whether Ctrl-C was pressed; a second Ctrl-C raises ``KeyboardInterrupt`` at once.
+
+    ``say`` is called at the first. Nothing changes if Ctrl-C is ignored, as in a background job, or outside the main
+    thread, which gets no signals.
+    """
+    pressed = threading.Event()
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or before in (signal.SIG_IGN, None):
+        yield pressed.is_set
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
         if pressed.is_set():
             raise KeyboardInterrupt
+        pressed.set()
+        say()
 
-    signal.signal(signal.SIGINT, hold)
+    signal.signal(signal.SIGINT, note)
     try:
-        yield release
+        yield pressed.is_set
     finally:
         signal.signal(signal.SIGINT, before)

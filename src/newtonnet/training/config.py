@@ -113,13 +113,9 @@ class Config:
 
     def rate(self, group: str) -> float:
         """Adam's rate for a group of parameters."""
-        filter_rate = self.filter_learning_rate or self.learning_rate
-        own = {
-            "filter": filter_rate,
-            "gates": self.gate_learning_rate or filter_rate,
-            "branch": self.branch_learning_rate or self.learning_rate,
-        }
-        return own.get(group, self.learning_rate)
+        gates = self.gate_learning_rate or self.filter_learning_rate
+        own = {"filter": self.filter_learning_rate, "gates": gates, "branch": self.branch_learning_rate}
+        return own.get(group) or self.learning_rate
 
     def decay(self, group: str) -> float:
         """L2 penalty on a group of parameters."""
@@ -159,22 +155,16 @@ def override(setting: Setting, changes: Mapping[str, Any]) -> Setting:
     ``gamma1``, ``gamma2`` and ``gamma3`` change one of the three ``gammas``.
     """
     options = get_type_hints(type(setting.options))
-    training = get_type_hints(Config)
-    gammas = list(_checked("gammas", changes.get("gammas", setting.config.gammas), training["gammas"]))
-    inside: dict[str, Any] = {}
-    outside: dict[str, Any] = {}
-    for name, value in changes.items():
-        if name in GAMMAS:
-            gammas[GAMMAS.index(name)] = _checked(name, value, float)
-        elif name in options:
-            inside[name] = _checked(name, value, options[name])
-        elif name in training:
-            outside[name] = _checked(name, value, training[name])
-        else:
-            known = sorted({*options, *training, *GAMMAS})
-            raise ValueError(f"this model has no option {name!r}; it has {', '.join(known)}")
-    outside["gammas"] = tuple(gammas)
-    return Setting(setting.source, replace(setting.options, **inside), replace(setting.config, **outside))
+    hints = get_type_hints(Config) | dict.fromkeys(GAMMAS, float) | options
+    if unknown := [name for name in changes if name not in hints]:
+        raise ValueError(f"this model has no option {unknown[0]!r}; it has {', '.join(sorted(hints))}")
+    training = {name: _checked(name, value, hints[name]) for name, value in changes.items()}
+    inside = {name: training.pop(name) for name in options if name in training}
+    gammas = list(training.get("gammas", setting.config.gammas))
+    for i, name in enumerate(GAMMAS):
+        gammas[i] = training.pop(name, gammas[i])
+    config = replace(setting.config, **training | {"gammas": tuple(gammas)})
+    return Setting(setting.source, replace(setting.options, **inside), config)
 
 
 def _checked(name: str, value: Any, hint: Any) -> Any:

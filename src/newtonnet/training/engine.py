@@ -3,13 +3,11 @@
 import hashlib
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from newtonnet.datasets import Split, check_split
 from newtonnet.graphs import Graph, check_trainable
@@ -20,7 +18,7 @@ from .checkpoint import deferred_interrupt, load_checkpoint, save_checkpoint
 from .config import Config, check_shared
 from .loop import Progress
 from .parts import Parts
-from .record import Record, make_outcomes, make_record, record_id, unbegun_outcome
+from .record import Record, make_records, record_id
 
 
 def fit(
@@ -82,7 +80,7 @@ def fit(
     try:
         with deferred_interrupt() as release, kept_memory():
 
-            def after() -> None:
+            def after() -> bool:
                 nonlocal saved
                 if progress is not None:
                     progress(parts.report())
@@ -91,11 +89,9 @@ def fit(
                         save_checkpoint(checkpoint, parts.state(), fingerprint=fingerprint)
                     saved = time.monotonic()
                 release()
-                if stop is not None and stop():
-                    raise _StopError
+                return stop is not None and stop()
 
-            with suppress(_StopError):
-                parts.train(after)
+            parts.train(after)
             release()
     except KeyboardInterrupt:
         with parts.paused():
@@ -103,42 +99,22 @@ def fit(
                 save_checkpoint(checkpoint, parts.state(), fingerprint=fingerprint)
             parts.keep_best()
         raise
-    records = _make_records(parts, ids)
+    parts.keep_best()
+    seconds, records = parts.seconds() / len(configs), list[Record]()
+    for run, members in zip(parts.runs, parts.sizes, strict=True):
+        own = slice(len(records), len(records) + members)
+        records += make_records(
+            run,
+            ids=ids[own],
+            graph=graph,
+            model=model.name,
+            options=model.options,
+            configs=configs[own],
+            splits=splits[own],
+            seconds=seconds,
+        )
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
-    return records
-
-
-class _StopError(Exception):
-    """The caller asked to stop."""
-
-
-def _make_records(parts: Parts, ids: Sequence[str]) -> list[Record]:
-    """Put the best states into the model and write down one record for each member."""
-    parts.keep_best()
-    seconds = parts.seconds() / len(parts.configs)
-    records = []
-    for run, members in zip(parts.runs, parts.members, strict=True):
-        mine = members.tolist()
-        outcomes = [unbegun_outcome()] * len(mine)
-        curves: Sequence[Tensor | None] = [None] * len(mine)
-        if run is not None and run.epoch > 0:
-            has_test = [len(parts.splits[member].test) > 0 for member in mine]
-            outcomes = make_outcomes(run, has_test=has_test, seconds=seconds)
-            curves = torch.stack(run.curves).unbind(dim=2) if run.curves else curves
-        for member, outcome, curve in zip(mine, outcomes, curves, strict=True):
-            records.append(
-                make_record(
-                    outcome,
-                    id=ids[member],
-                    graph=parts.graph,
-                    model=parts.model.name,
-                    options=parts.model.options,
-                    config=parts.configs[member],
-                    split=parts.splits[member],
-                    curves=curve,
-                )
-            )
     return records
 
 

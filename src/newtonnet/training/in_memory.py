@@ -17,18 +17,10 @@ from newtonnet.nn import Inputs, Population
 from .loop import Batch, Evaluation, FinalEvaluation
 from .shape import adjusted_pivot, predicted_homophily
 
-PARTS = ("train", "validation", "test")
-
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Labels and, for every member, which nodes train, validate and test.
-
-    Attributes:
-        labels: classes with 0 where unknown, ``(n,)``.
-        masks: membership, bool, ``(3, n, P)``.
-        classes: number of classes.
-    """
+    """Labels ``(n,)``, 0 where unknown, and which nodes train, validate and test each member, bool, ``(3, n, P)``."""
 
     labels: Tensor
     masks: Tensor
@@ -56,8 +48,8 @@ def make_targets(graph: Graph, splits: Sequence[Split], device: torch.device | s
     """Labels and splits as tensors."""
     masks = np.zeros((3, graph.nodes, len(splits)), dtype=np.bool_)
     for p, split in enumerate(splits):
-        for i, part in enumerate(PARTS):
-            masks[i, getattr(split, part), p] = True
+        for i, nodes in enumerate((split.train, split.validation, split.test)):
+            masks[i, nodes, p] = True
     labels = torch.from_numpy(np.maximum(graph.labels, 0))
     return Targets(labels.to(device), torch.from_numpy(masks).to(device), graph.classes)
 
@@ -76,28 +68,20 @@ def cross_entropy(logits: Tensor, targets: Targets) -> Tensor:
 def evaluate(metric: str, logits: Tensor, targets: Targets) -> Evaluation:
     """Predictions and scores of logits ``(n, P, C)`` by ``accuracy`` or ``roc_auc``."""
     values = logits.detach()
-    small = values.shape[2] < 2**15
     predicted = values.argmax(dim=2)
     correct = (targets.masks & (predicted == targets.labels[:, None])).sum(dim=1)
     finite = torch.isfinite(values).all(dim=2).all(dim=0)
     filled = torch.where(targets.masks[0], targets.labels[:, None], predicted)
-    classes = filled.to(torch.int16 if small else torch.int64)
-    accuracies = correct.double() / targets.sizes
-    scores = accuracies if metric == "accuracy" else _roc_auc(values, targets)
-    return Evaluation(scores, finite, classes, accuracies, logits if logits.requires_grad else None)
+    classes = filled.to(torch.int16 if values.shape[2] < 2**15 else torch.int64)
+    scores = correct.double() / targets.sizes if metric == "accuracy" else _roc_auc(values, targets)
+    return Evaluation(scores, finite, classes, logits if logits.requires_grad else None)
 
 
 def _roc_auc(logits: Tensor, targets: Targets) -> Tensor:
-    if logits.shape[2] != 2:
-        raise ValueError(f"roc_auc is for two classes, got {logits.shape[2]}; use accuracy")
     margin = logits[..., 1] - logits[..., 0]
     positive = targets.labels == 1
-    result = torch.empty(3, logits.shape[1], dtype=torch.float64)
-    for i in range(3):
-        for p in range(logits.shape[1]):
-            mask = targets.masks[i, :, p]
-            result[i, p] = roc_auc(margin[mask, p], positive[mask])
-    return result
+    rows = [[roc_auc(margin[mask, p], positive[mask]) for p, mask in enumerate(part.T)] for part in targets.masks]
+    return torch.tensor(rows, dtype=torch.float64)
 
 
 def roc_auc(margin: Tensor, positive: Tensor) -> float:
@@ -115,15 +99,7 @@ def roc_auc(margin: Tensor, positive: Tensor) -> float:
 
 @dataclass(frozen=True, eq=False)
 class GraphSource:
-    """The source of batches of a graph in memory.
-
-    Attributes:
-        inputs: the graph as the model reads it.
-        pairs: ends of every edge once, int32, ``(2, E)``.
-        degrees: edges at every node, ``(n,)``.
-        targets: labels and splits of the members.
-        metric: ``accuracy`` or ``roc_auc``.
-    """
+    """The source of batches of a graph in memory; ``pairs`` are the ends of every edge once, int32, ``(2, E)``."""
 
     inputs: Inputs
     pairs: Tensor
@@ -161,8 +137,7 @@ class GraphSource:
 
     def homophily(self, model: Population, evaluation: Evaluation, *, chance: bool) -> tuple[Tensor, Tensor | None]:
         """Predicted homophily of each member, and the one that chance gives."""
-        if evaluation.classes is None:
-            raise ValueError("a graph in memory is evaluated with the class of every node, got none")
+        assert evaluation.classes is not None
         expected = adjusted_pivot(self.degrees, evaluation.classes, self.classes) if chance else None
         return predicted_homophily(self.pairs, evaluation.classes), expected
 

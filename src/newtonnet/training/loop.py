@@ -44,14 +44,12 @@ class Evaluation:
             empty or was not evaluated.
         finite: whether all logits of a member are finite, ``(P,)``.
         classes: class of every node, predicted or, where it trains, its label, ``(n, P)``, if the source has them.
-        accuracies: as ``scores``, for accuracy whatever the metric is, if the source has them.
         logits: of a model without dropout, with their autograd graph: the next epoch trains on them. None otherwise.
     """
 
     scores: Tensor
     finite: Tensor
     classes: Tensor | None = None
-    accuracies: Tensor | None = None
     logits: Tensor | None = None
 
 
@@ -296,14 +294,15 @@ class Run:
             "curves": torch.stack(self.curves) if self.curves else torch.zeros(0),
             **{name: torch.as_tensor(getattr(self, name)) for name in KEPT},
         }
-        parts: dict[str, Mapping[str, Tensor]] = {
-            "model": dict(self.model.named_parameters()),
-            "first": self.optimizer.first,
-            "second": self.optimizer.second,
-            "best": self.best,
-        }
-        return numbers | {f"{part}.{name}": t for part, tensors in parts.items() for name, t in tensors.items()}
+        return numbers | self._tensors()
 
+    def _tensors(self) -> dict[str, Tensor]:
+        """Parameters, moments and best states, by the names in a checkpoint."""
+        moments = {"first": self.optimizer.first, "second": self.optimizer.second}
+        parts: dict[str, Mapping[str, Tensor]] = {"model": dict(self.model.named_parameters()), "best": self.best}
+        return {f"{part}.{name}": t for part, tensors in (parts | moments).items() for name, t in tensors.items()}
+
+    @torch.no_grad()
     def restore(self, state: Mapping[str, Tensor]) -> None:
         """Continue from a saved state; the result has the same bits as without the interruption."""
         self.epoch = int(state["epoch"])
@@ -314,9 +313,5 @@ class Run:
         self.curves = list(state["curves"])
         for name in KEPT:
             setattr(self, name, state[name].numpy())
-        self.model.put({name: state[f"model.{name}"] for name in self.best})
-        for name in self.best:
-            self.best[name].copy_(state[f"best.{name}"])
-        for name in self.optimizer.first:
-            self.optimizer.first[name].copy_(state[f"first.{name}"])
-            self.optimizer.second[name].copy_(state[f"second.{name}"])
+        for name, tensor in self._tensors().items():
+            tensor.copy_(state[name])

@@ -34,14 +34,7 @@ LOOK = 0.05
 
 
 def part_sizes(model: Population, inputs: Inputs, *, threads: int, max_memory: int | None) -> list[int]:
-    """Members of each part: as many as fit the cache, or fewer where the memory allowed asks for it.
-
-    Args:
-        model: the population.
-        inputs: the graph as it reads it.
-        threads: parts that may train side by side.
-        max_memory: bytes that training may take beside the graph, parameters of all members included.
-    """
+    """Members of each part: as many as fit the cache, or fewer to stay within ``max_memory`` bytes beside the graph."""
     population = len(model.seeds)
     if population == 1 and max_memory is None:
         return [1]
@@ -62,18 +55,14 @@ def part_sizes(model: Population, inputs: Inputs, *, threads: int, max_memory: i
 
 @dataclass(frozen=True)
 class MemberBytes:
-    """What one member takes.
-
-    Attributes:
-        kept: for its backward pass.
-        by_torch: of these, results of torch's own operations, each of which goes over all members at once; the native
-            kernels work piece by piece, and are as fast where the whole does not fit the cache.
-        owned: for its parameters.
-    """
+    """What one member takes."""
 
     kept: int
+    """For its backward pass."""
     by_torch: int
+    """Of these, results of torch's own operations; the native kernels work piece by piece and need no cache."""
     owned: int
+    """For its parameters."""
 
 
 def member_bytes(model: Population, inputs: Inputs) -> MemberBytes:
@@ -99,14 +88,7 @@ def member_bytes(model: Population, inputs: Inputs) -> MemberBytes:
 class Parts:
     """The parts of a population; each trains from its first to its last epoch, started when its turn comes.
 
-    Args:
-        model: the whole population.
-        graph: the graph with its labels.
-        splits: one for each member.
-        configs: one for each member.
-        device: where to train.
-        threads: threads to train with; parts train side by side where there are several of both.
-        max_memory: bytes that training may take beside the graph; None: no limit.
+    Parts train side by side where there are several of them and several threads.
     """
 
     def __init__(
@@ -143,13 +125,8 @@ class Parts:
             run = self.runs[part] = Run(self.model.take(members), self.source.take(members), configs)
         return run
 
-    def train(self, after: Callable[[], None]) -> None:
-        """Train all parts to their ends.
-
-        Args:
-            after: called after every epoch, or now and then where parts train side by side; what it raises stops the
-                training, with every run at the end of an epoch.
-        """
+    def train(self, after: Callable[[], bool]) -> None:
+        """Train all parts to their ends, or until ``after`` returns True or raises, each at the end of an epoch."""
         side_by_side = min(self.threads, sum(run is None or not run.finished for run in self.runs))
         if side_by_side > 1:
             self._train_side_by_side(side_by_side, after)
@@ -159,9 +136,10 @@ class Parts:
                 run = self.start(part)
                 while not run.finished:
                     self._step(part, run)
-                    after()
+                    if after():
+                        return
 
-    def _train_side_by_side(self, count: int, after: Callable[[], None]) -> None:
+    def _train_side_by_side(self, count: int, after: Callable[[], bool]) -> None:
         waiting, turn, stop = iter(range(len(self.runs))), threading.Lock(), threading.Event()
 
         def work() -> None:
@@ -181,9 +159,8 @@ class Parts:
             jobs = [pool.submit(work) for _ in range(count)]
             try:
                 while wait(jobs, timeout=LOOK, return_when=FIRST_EXCEPTION).not_done:
-                    if any(job.done() and job.exception() for job in jobs):
+                    if any(job.done() and job.exception() for job in jobs) or after():
                         break
-                    after()
             finally:
                 stop.set()
             for job in jobs:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -26,9 +26,6 @@ ADDED: Mapping[str, Any] = {"branch": 0, "branch_dropout": 0.8, "branch_learning
 
 FREQUENCIES = tuple(round(0.05 * i, 2) for i in range(41))
 """Where a record keeps the learned filter's response."""
-
-NOT_BEGUN = "it was stopped before it began"
-"""Why a member without an epoch failed."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +55,10 @@ class Outcome:
     """Wall time of the run divided by its members."""
 
 
+UNBEGUN = Outcome("failed", "it was stopped before it began", 0, 0, None, None, None, None, None, (), (), (), None, 0.0)
+"""What is left of a member that was stopped before its first epoch."""
+
+
 @dataclass(frozen=True)
 class Record:
     """One member's run: everything that decided it, what came out, and the curves on the way."""
@@ -74,7 +75,7 @@ class Record:
 
     def to_json(self) -> str:
         """One line of JSON; numbers that are not finite become null."""
-        return json.dumps(_finite(asdict(self)), allow_nan=False)
+        return json.dumps(json.loads(json.dumps(asdict(self)), parse_constant=lambda _: None))
 
     @classmethod
     def from_json(cls, line: str) -> "Record":
@@ -95,30 +96,65 @@ def record_id(model: Population, graph: Graph, split: Split, config: Config) -> 
         {k: v for k, v in part.items() if k not in ADDED or v != ADDED[k]} for part in (model.options, decisive)
     ]
     parts = [NUMERICS, str(model.dtype), model.name, *settings, graph.checksum, split.checksum]
-    text = json.dumps(_canonical(parts), sort_keys=True)
+    text = json.dumps(json.loads(json.dumps(parts), parse_int=float), sort_keys=True)  # 0 and 0.0 are one setting
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def make_outcomes(run: Run, *, has_test: Sequence[bool], seconds: float) -> list[Outcome]:
-    """Put the best states into the run's model and say what every member has reached.
+def make_records(
+    run: Run | None,
+    *,
+    ids: Sequence[str],
+    graph: Any,
+    model: str,
+    options: Mapping[str, Any],
+    configs: Sequence[Config],
+    splits: Sequence[Split],
+    seconds: float,
+) -> list[Record]:
+    """Put the best states into the run's model and write down what every member has reached.
 
     Args:
-        run: the training, ended.
-        has_test: whether a member's split has test nodes, one for each member.
+        run: the training, ended; None where it never began.
+        ids: for each member, hash of everything that decided its result.
+        graph: the graph it was trained on, in memory or on disk; its ``name`` and ``checksum`` are read.
+        model: the model's name.
+        options: the model's options.
+        configs: the training of each member.
+        splits: the nodes of each member.
         seconds: wall time of one member.
     """
+    outcomes, curves = [UNBEGUN] * len(ids), torch.zeros(0, 1 + len(CURVES), len(ids))
+    if run is not None and run.epoch > 0:
+        outcomes = _outcomes(run, splits, seconds)
+        curves = torch.stack(run.curves) if run.curves else curves
+    return [
+        Record(
+            id=ids[p],
+            dataset=graph.name,
+            checksum=graph.checksum,
+            model=model,
+            options=dict(options),
+            config=asdict(configs[p]),
+            split=describe_split(splits[p]),
+            outcome=outcome,
+            history=_history(curves[:, :, p], outcome.epochs),
+        )
+        for p, outcome in enumerate(outcomes)
+    ]
+
+
+def _outcomes(run: Run, splits: Sequence[Split], seconds: float) -> list[Outcome]:
     final = run.finish()
     scores = np.where(np.isnan(run.best_scores), final.scores, run.best_scores)
     points, values, response = _sample_filter(run.whole)
     found = []
-    for p, (epochs, best_epoch) in enumerate(zip(run.epochs.tolist(), run.best_epoch.tolist(), strict=True)):
-        tried, tested = best_epoch > 0, best_epoch > 0 and has_test[p]
-        failed = run.failed[p] or epochs == 0
-        reason = f"the loss was not a number at epoch {epochs}" if epochs else NOT_BEGUN
+    for p, split in enumerate(splits):
+        failed, epochs, best_epoch = bool(run.failed[p]), int(run.epochs[p]), int(run.best_epoch[p])
+        tried, tested = best_epoch > 0, best_epoch > 0 and len(split.test) > 0
         found.append(
             Outcome(
                 status="failed" if failed else "done",
-                reason=reason if failed else "",
+                reason=f"the loss was not a number at epoch {epochs}" if failed else "",
                 epochs=epochs,
                 best_epoch=best_epoch,
                 train=float(scores[0, p]) if tried else None,
@@ -136,52 +172,13 @@ def make_outcomes(run: Run, *, has_test: Sequence[bool], seconds: float) -> list
     return found
 
 
-def unbegun_outcome() -> Outcome:
-    """What is left of a member that was stopped before its first epoch."""
-    scores: Any = dict.fromkeys(("train", "validation", "test", "test_accuracy", "homophily", "largest_value"))
-    filter: Any = dict.fromkeys(("points", "values", "response"), ())
-    return Outcome(status="failed", reason=NOT_BEGUN, epochs=0, best_epoch=0, seconds=0.0, **scores, **filter)
-
-
-def make_record(
-    outcome: Outcome,
-    *,
-    id: str,
-    graph: Any,
-    model: str,
-    options: Mapping[str, Any],
-    config: Config,
-    split: Split,
-    curves: Tensor | None = None,
-) -> Record:
-    """One member's record.
-
-    Args:
-        outcome: what came out.
-        id: hash of everything that decided it.
-        graph: the graph it was trained on, in memory or on disk; its ``name`` and ``checksum`` are read.
-        model: the model's name.
-        options: the model's options.
-        config: its training.
-        split: its nodes.
-        curves: epochs and curves of the member, as a run keeps them, ``(m, 6)``.
-    """
-    curves = torch.zeros(0, 1 + len(CURVES)) if curves is None else curves
-    kept = curves[curves[:, 0] <= outcome.epochs]
+def _history(curves: Tensor, epochs: int) -> dict[str, list[float | None]]:
+    """A member's curves ``(m, 6)`` by name, up to its last epoch."""
+    kept = curves[curves[:, 0] <= epochs]
     history: dict[str, list[float | None]] = {"epoch": kept[:, 0].long().tolist()}
     for i, name in enumerate(CURVES, 1):
         history[name] = [round(value, 6) if math.isfinite(value) else None for value in kept[:, i].tolist()]
-    return Record(
-        id=id,
-        dataset=graph.name,
-        checksum=graph.checksum,
-        model=model,
-        options=dict(options),
-        config=asdict(config),
-        split=describe_split(split),
-        outcome=outcome,
-        history=history,
-    )
+    return history
 
 
 def _sample_filter(model: Population) -> tuple[tuple[float, ...], Tensor, Tensor]:
@@ -247,21 +244,3 @@ def _mean(numbers: Sequence[float | None]) -> float | None:
     """Mean of the numbers there are."""
     known = [number for number in numbers if number is not None]
     return float(np.mean(known)) if known else None
-
-
-def _canonical(value: Any) -> Any:
-    """Whole numbers as floats, so that 0 and 0.0 are one setting."""
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return float(value) if whole else _inside(_canonical, value)
-
-
-def _finite(value: Any) -> Any:
-    """Numbers that are not finite as None."""
-    return None if isinstance(value, float) and not math.isfinite(value) else _inside(_finite, value)
-
-
-def _inside(change: Callable[[Any], Any], value: Any) -> Any:
-    """A list or mapping with its items changed; anything else as it is."""
-    if isinstance(value, Mapping):
-        return {key: change(item) for key, item in value.items()}
-    return [change(item) for item in value] if isinstance(value, list | tuple) else value

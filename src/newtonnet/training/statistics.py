@@ -112,9 +112,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     References:
         Holm, A Simple Sequentially Rejective Multiple Test Procedure, 1979.
     """
-    adjusted = [0.0] * len(p_values)
-    largest = 0.0
-    for rank, i in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[i]))
-        adjusted[i] = largest
-    return adjusted
+    values = np.array(p_values, dtype=np.float64)
+    order = values.argsort(kind="stable")
+    adjusted = np.arange(len(values), 0, -1) * values[order]
+    values[order] = np.maximum.accumulate(adjusted).clip(max=1.0)
+    return values.tolist()  # type: ignore[no-any-return]
