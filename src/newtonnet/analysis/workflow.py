@@ -280,7 +280,8 @@ def analyse(
     options = replace(tables or TableOptions(), label_column=label_column)
     classifier = NewtonNetClassifier() if classifier is None else clone(classifier)
     find_model(classifier.model)
-    arguments = {**asdict(options), **classifier.get_params(), "folds": folds, "compare": compare, "title": title}
+    fixed = {**asdict(options), **classifier.get_params(), "inner_folds": classifier.folds}
+    arguments = {**fixed, "folds": folds, "compare": compare, "title": title}
     with ExitStack() as stack:
         read = stack.enter_context(_table_reader(classifier, (nodes, edges)))
         show(AnalysisProgress("reading the tables", "", 0.0, math.nan, time_limit))
