@@ -122,9 +122,9 @@ template <class T> struct Product {  // out = A x, or drop(max(A x + bias, 0)); 
 
 // Registers of a row that is not whole reach into the next row; the last row of x has none, so a copy of it is read.
 template <class T> void multiply(const Product<T>& given, i64 lo, i64 hi) {
-  each_tile<T>(given.members, given.d, [&]<class R, class Whole>(R, Whole whole, i64 member, i64 first, i64 used) {
+  each_tile<T>(given.members, given.d, [&]<class R, class Whole>(R, Whole whole, i64 p, i64 first, i64 used) NOINLINE {
     const Product<T> s = given;  // a copy of its own stays in registers, whatever is written
-    const i64 wide = s.members * s.d, column = member * s.d + first;
+    const i64 wide = s.members * s.d, column = p * s.d + first;
     const T *x = s.x + column, scale = T(s.mask.scale);
     T last_row[R::width];
     if (!whole && s.m) store_row(last_row, load_row<R>(x + (s.m - 1) * wide, used), R::width);
@@ -138,7 +138,7 @@ template <class T> void multiply(const Product<T>& given, i64 lo, i64 hi) {
       if (s.bias) each([]<class V>(int, V& v, V& b) { v += b, v = v < 0 ? V{} : v; }, sum, bias);
       if (s.mask.keys) {
         const i64 word = i * words(s.d) + first / PER_WORD;
-        for (i64 j = 0; j < used; j += HASHED) hash(bits + j, s.mask.keys[member], u64(word + j / PER_WORD));
+        for (i64 j = 0; j < used; j += HASHED) hash(bits + j, s.mask.keys[p], u64(word + j / PER_WORD));
         each([&](int o, auto& v) { v = dropped(v, bits + o, s.mask.threshold, scale); }, sum);
       }
       store_row(s.out + i * wide + column, sum, used);
@@ -187,42 +187,55 @@ template <class T> struct Series {  // out = sum of c_k T_k(-S A S) x, and the i
   Team* team;
 };
 
-// out = T_k of the term `now` before it and of what out holds; its part of the sum and of the inner products. The first
-// term reads x in the matrix's order, scaled and padded to whole registers, and the last one writes the sum.
+// Rows in the matrix's order, scaled and padded to whole registers; the first term of the sum.
+template <class R, class T> void enter(const Series<T>& given, i64 first, i64 used, T* inner, i64 lo, i64 hi) {
+  const Series<T> s = given;
+  R weights = load_row<R>(s.coefficients + first, used), products{};
+  for (i64 i = lo; i < hi; ++i) {
+    const i64 from = i64(s.order[i]) * s.columns + first, to = i * R::width;
+    R x = load_row<R>(s.x + from, used), other = s.other ? load_row<R>(s.other + from, used) : R{};
+    const T scale = s.scale[i], unscale = 1 / scale;
+    each([&](int o, auto& v, auto& c, auto& w, auto& p) {
+      v *= scale;
+      store(s.a + to + o, v);
+      store(s.total + to + o, v * c);
+      if (!s.other) return;
+      w *= unscale;
+      store(s.against + to + o, w);
+      p += w * v;
+    }, x, weights, other, products);
+  }
+  if (s.other) store_row(inner, products, used);
+}
+
+// out = T_k of the term `now` before it and of what out holds; its part of the sum and of the inner products.
 template <class R, bool Weighted, bool Prefetch, class T>
 void term(const Series<T>& given, i64 k, const T* now, T* out, i64 first, i64 used, T* inner, i64 lo, i64 hi) {
   const Series<T> s = given;
   const T alpha = k == 1 ? -1 : -2, beta = k == 1 ? 0 : -1, *before = k == 1 ? now : out;
   R weights = load_row<R>(s.coefficients + k * s.columns + first, used), products{};
   for (i64 i = lo; i < hi; ++i) {
-    const i64 at = i * R::width, node = i64(s.order[i]) * s.columns + first;
-    const T scale = s.scale[i], unscale = 1 / scale;
-    R v, total{};
-    if (k == 0) {
-      v = load_row<R>(s.x + node, used);
-      each([&](int, auto& part) { part *= scale; }, v);
-      R other = s.other ? load_row<R>(s.other + node, used) : R{};
-      if (s.other) each([&](int o, auto& part) { store(s.against + at + o, part * unscale); }, other);
-    } else {
-      v = row_sum<R, Weighted, Prefetch>(s.matrix, i, [&](i32 c) { return now + i64(u32(c)) * R::width; });
-      const T times = Weighted ? alpha : alpha * (scale * scale);
-      each([&]<class V>(int o, V& part, V& sum) {
-        part = part * times + load<V>(before + at + o) * beta;
-        sum = load<V>(s.total + at + o);
-      }, v, total);
-    }
-    each([&]<class V>(int o, V& part, V& sum, V& c, V& p) {
-      sum += part * c;
-      store(out + at + o, part);
-      store(s.total + at + o, sum);
-      if (s.other) p += load<V>(s.against + at + o) * part;
-    }, v, total, weights, products);
-    if (k == s.degree) {
-      each([&](int, auto& sum) { sum *= unscale; }, total);
-      store_row(s.out + node, total, used);
-    }
+    const i64 at = i * R::width;
+    R sum = row_sum<R, Weighted, Prefetch>(s.matrix, i, [&](i32 c) { return now + i64(u32(c)) * R::width; });
+    const T scale = Weighted ? alpha : alpha * (s.scale[i] * s.scale[i]);
+    each([&]<class V>(int o, V& v, V& c, V& p) {
+      v = v * scale + load<V>(before + at + o) * beta;
+      store(out + at + o, v);
+      store(s.total + at + o, load<V>(s.total + at + o) + v * c);
+      if (s.other) p += load<V>(s.against + at + o) * v;
+    }, sum, weights, products);
   }
   if (s.other) store_row(inner, products, used);
+}
+
+template <class R, class T> void leave(const Series<T>& given, i64 first, i64 used, i64 lo, i64 hi) {
+  const Series<T> s = given;
+  for (i64 i = lo; i < hi; ++i) {
+    R sum = load_row<R>(s.total + i * R::width, R::width);
+    const T unscale = 1 / s.scale[i];
+    each([&](int, auto& v) { v *= unscale; }, sum);
+    store_row(s.out + i64(s.order[i]) * s.columns + first, sum, used);
+  }
 }
 
 template <class T> void series(const Series<T>& s, i64 lo, i64 hi, int thread) {
@@ -235,10 +248,12 @@ template <class T> void series(const Series<T>& s, i64 lo, i64 hi, int thread) {
       const auto next = s.matrix.values ? term<R, true, true, T>
                         : s.prefetch    ? term<R, false, true, T>
                                         : term<R, false, false, T>;
-      for (i64 k = 0; k <= s.degree; ++k) {
-        if (k) s.team->meet(target);
+      enter<R>(s, first, used, inner, lo, hi);
+      for (i64 k = 1; k <= s.degree; ++k) {
+        s.team->meet(target);
         next(s, k, k % 2 ? s.a : s.b, k % 2 ? s.b : s.a, first, used, inner + k * s.columns, lo, hi);
       }
+      leave<R>(s, first, used, lo, hi);
     });
   }
 }
@@ -254,7 +269,7 @@ template <class T> struct Layer {
 };
 
 template <class T> void backward(const Layer<T>& given, i64 lo, i64 hi) {
-  each_tile<T>(given.members, given.d, [&]<class R, class Whole>(R, Whole whole, i64 p, i64 first, i64 used) {
+  each_tile<T>(given.members, given.d, [&]<class R, class Whole>(R, Whole whole, i64 p, i64 first, i64 used) NOINLINE {
     const Layer<T> s = given;
     const i64 shift = p * s.classes * s.d + first, left = whole ? R::width : used;
     R bias{};

@@ -85,7 +85,8 @@ struct Keys : Mask {  // a mask from Python, or None
     if (given.is_none()) return;
     own = given.attr("keys").cast<std::vector<u64>>();
     const i64 limit = given.attr("threshold").cast<i64>(), count = i64(own.size());
-    require<py::value_error>(count == members, "a mask must have one key for each of ", members, " members, got ", count);
+    require<py::value_error>(count == members, "a mask must have one key for each of ", members,
+                             " members, got ", count);
     require<py::value_error>(limit >= 0 && limit <= 65535, "a mask's threshold must be from 0 to 65535");
     keys = own.data();
     threshold = u16(limit);
@@ -231,7 +232,8 @@ void run_backward(py::handle gradient_, py::handle weight_, py::handle hidden_, 
   by_type(hidden, [&]<class T>(T) {
     const Layer<T> s{hidden.as<T>(hidden.shape), weight.as<T>({members, classes, d}),
                      gradient.as<T>({n, members, classes}), z.as<T>(hidden.shape),
-                     of_weight.as<T>({members, classes, d}), of_bias.as<T>({members, d}), members, d, classes, T(scale)};
+                     of_weight.as<T>({members, classes, d}), of_bias.as<T>({members, d}),
+                     members, d, classes, T(scale)};
     py::gil_scoped_release unlocked;
     Team team(std::min(threads, n));
     const i64 many = members * classes * d, few = members * d, all = team.size * (many + few);

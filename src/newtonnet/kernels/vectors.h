@@ -6,6 +6,7 @@
 #include <utility>
 
 #define INLINE inline __attribute__((always_inline))
+#define NOINLINE __attribute__((noinline))
 
 namespace newtonnet {
 
@@ -94,8 +95,8 @@ template <class R, class T> INLINE void store_row(T* to, R row, i64 used) {
   each([&](int o, auto& v) { store_part(to + o, v, used - o); }, row);
 }
 
-// Returns f's result for a row of `width` columns. A single register is as narrow as it can be; behind full registers the last
-// one is full or half, which keeps the number of variants small.
+// Returns f's result for a row of `width` columns. A single register is as narrow as it can be; behind full registers
+// the last one is full or half, which keeps the number of variants small.
 template <class T, int F = 0, int L = LANES<T>, class Call> INLINE auto with_row(i64 width, const Call& f) {
   if constexpr (F + 1 < REGISTERS<T> && L == LANES<T>) {
     if (width > (F + 1) * LANES<T>) return with_row<T, F + 1, L>(width, f);
