@@ -236,6 +236,6 @@ def test_unused_numbers_behind_a_row_are_neither_read_nor_written(native, rng):
         whole = torch.full((4 * width + 64,), float("nan"))
         x = whole[: 4 * width].view(4, 1, width).copy_(normal(rng, 4, 1, width))
         out = torch.full((6 * width + 64,), 7.0)
-        native.multiply(pattern.native, values, x, out[: 6 * width].view(6, 1, width), None, False, None, None, 1)
+        native.multiply(pattern.native, values, x, out[: 6 * width].view(6, 1, width), False, None, None, 1)
         assert torch.isfinite(out).all()
         assert (out[6 * width :] == 7).all()

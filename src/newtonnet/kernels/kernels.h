@@ -53,6 +53,20 @@ template <class T> void drop(const T* x, T* out, i64 members, i64 d, i64 word, c
   }
 }
 
+// Calls f(row, whole, member, first, used) for every tile of a block (n, members, d): `used` columns of a member from
+// `first` on, which fit the row, and whether they are its whole width.
+template <class T, class F> INLINE void each_tile(i64 members, i64 d, const F& f) {
+  for (i64 p = 0; p < members; ++p) {
+    for (i64 j = 0; j < d; j += WIDEST<T>) {
+      const i64 used = std::min(WIDEST<T>, d - j);
+      with_row<T>(used, [&]<class R>(R row) {
+        if (used == R::width) f(row, std::true_type{}, p, j, used);
+        else f(row, std::false_type{}, p, j, used);
+      });
+    }
+  }
+}
+
 // ---- sparse products
 
 constexpr int AHEAD = 32;  // entries between the one that is summed and the one whose row is prefetched
@@ -65,10 +79,6 @@ template <class T> struct Matrix {  // CSR; without values all are 1. The column
 // Entries summed side by side: enough to hide the latency of an addition.
 constexpr int side_by_side(int registers) { return registers == 1 ? 4 : registers == 2 ? 3 : 2; }
 
-template <class R> INLINE void add(R& sum, R& other) {
-  each([](int, auto& a, auto& b) { a += b; }, sum, other);
-}
-
 // The sum over row i's entries of the value times the row of x that `at(column)` points to.
 template <class R, bool Weighted, bool Prefetch, class T, class At>
 INLINE R row_sum(const Matrix<T>& m, i64 i, const At& at) {
@@ -79,10 +89,9 @@ INLINE R row_sum(const Matrix<T>& m, i64 i, const At& at) {
     }
     const T* from = at(m.columns[e]);
     const T value = Weighted ? m.values[e] : T(1);
-    each([&](int o, auto& s) __attribute__((always_inline)) {
-      const auto x = load<std::remove_reference_t<decltype(s)>>(from + o);
-      if constexpr (Weighted) s += x * value;
-      else s += x;
+    each([&]<class V>(int o, V& s) __attribute__((always_inline)) {
+      if constexpr (Weighted) s += load<V>(from + o) * value;
+      else s += load<V>(from + o);
     }, sum);
   };
   constexpr int S = side_by_side(R::registers);
@@ -95,9 +104,10 @@ INLINE R row_sum(const Matrix<T>& m, i64 i, const At& at) {
     if constexpr (S > 2) entry(third, e + 2);
     if constexpr (S > 3) entry(fourth, e + 3);
   }
-  add(sum, second);
-  if constexpr (S > 2) add(sum, third);
-  if constexpr (S > 3) add(sum, fourth);
+  const auto add = [](int, auto& to, auto& more) { to += more; };
+  each(add, sum, second);
+  if constexpr (S > 2) each(add, sum, third);
+  if constexpr (S > 3) each(add, sum, fourth);
   for (; e < last; ++e) entry(sum, e);
   return sum;
 }
@@ -110,61 +120,39 @@ template <class T> struct Product {  // out = A x, or drop(max(A x + bias, 0)); 
   Mask mask;
 };
 
-// Columns first to first + used of one member. Registers of a row that is not whole reach into the next row; the last
-// row of x has none, so a copy of it is read instead.
-template <class R, bool Whole, class T>
-void product_tile(const Product<T>& given, i64 member, i64 first, i64 used, i64 lo, i64 hi) {
-  const Product<T> s = given;  // a copy of its own stays in registers, whatever is written
-  const i64 wide = s.members * s.d, column = member * s.d + first;
-  const T *x = s.x + column, scale = T(s.mask.scale);
-  T last_row[R::width];
-  if (!Whole && s.m) store_row(last_row, load_row<R>(x + (s.m - 1) * wide, used), R::width);
-  R bias = s.bias ? load_row<R>(s.bias + column, used) : R{};
-  alignas(64) u16 bits[R::width + HASHED];
-  for (i64 i = lo; i < hi; ++i) {
-    R sum = row_sum<R, true, true>(s.matrix, i, [&](i32 c) {
-      const T* from = x + i64(u32(c)) * wide;
-      return Whole || c != s.m - 1 ? from : last_row;
-    });
-    if (s.bias) each([](int, auto& v, auto& b) { v += b, v = v < 0 ? decltype(v + b){} : v; }, sum, bias);
-    if (s.mask.keys) {
-      const i64 word = i * words(s.d) + first / PER_WORD;
-      for (i64 j = 0; j < used; j += HASHED) hash(bits + j, s.mask.keys[member], u64(word + j / PER_WORD));
-      each([&](int o, auto& v) { v = dropped(v, bits + o, s.mask.threshold, scale); }, sum);
-    }
-    store_row(s.out + i * wide + column, sum, used);
-  }
-}
-
-template <class T> void multiply(Product<T> s, i64 lo, i64 hi) {
-  if (!s.bias && !s.mask.keys) {  // no need to distinguish members
-    s.d *= s.members;
-    s.members = 1;
-  }
-  for (i64 p = 0; p < s.members; ++p) {
-    for (i64 j = 0; j < s.d; j += WIDEST<T>) {
-      const i64 used = std::min(WIDEST<T>, s.d - j);
-      with_row<T>(used, [&](auto row) {
-        using R = decltype(row);
-        if (used == R::width) product_tile<R, true>(s, p, j, used, lo, hi);
-        else product_tile<R, false>(s, p, j, used, lo, hi);
+// Registers of a row that is not whole reach into the next row; the last row of x has none, so a copy of it is read.
+template <class T> void multiply(const Product<T>& given, i64 lo, i64 hi) {
+  each_tile<T>(given.members, given.d, [&]<class R, class Whole>(R, Whole whole, i64 p, i64 first, i64 used) NOINLINE {
+    const Product<T> s = given;  // a copy of its own stays in registers, whatever is written
+    const i64 wide = s.members * s.d, column = p * s.d + first;
+    const T *x = s.x + column, scale = T(s.mask.scale);
+    T last_row[R::width];
+    if (!whole && s.m) store_row(last_row, load_row<R>(x + (s.m - 1) * wide, used), R::width);
+    R bias = s.bias ? load_row<R>(s.bias + column, used) : R{};
+    alignas(64) u16 bits[R::width + HASHED];
+    for (i64 i = lo; i < hi; ++i) {
+      R sum = row_sum<R, true, true>(s.matrix, i, [&](i32 c) {
+        const T* from = x + i64(u32(c)) * wide;
+        return whole || c != s.m - 1 ? from : last_row;
       });
+      if (s.bias) each([]<class V>(int, V& v, V& b) { v += b, v = v < 0 ? V{} : v; }, sum, bias);
+      if (s.mask.keys) {
+        const i64 word = i * words(s.d) + first / PER_WORD;
+        for (i64 j = 0; j < used; j += HASHED) hash(bits + j, s.mask.keys[p], u64(word + j / PER_WORD));
+        each([&](int o, auto& v) { v = dropped(v, bits + o, s.mask.threshold, scale); }, sum);
+      }
+      store_row(s.out + i * wide + column, sum, used);
     }
-  }
+  });
 }
 
-// Copies the entries that are not 0; `order`, if given, holds the place of every entry's value. An entry remains in the
-// sum that it is added to, and sums that lose more entries than others are filled up with zeros, so that the product
-// keeps its bits. False if a place is not among the values.
+// Copies the entries that are not 0. An entry remains in the sum that it is added to, and sums that lose more entries
+// than others are filled up with zeros, so that the product keeps its bits.
 template <class T>
-bool leave_out_zeros(const Matrix<T>& from, const i64* order, i64 n, int sums, i32* rows, i32* columns, T* values) {
-  const i64 entries = from.rows[n];
-  bool inside = true;
+void leave_out_zeros(const Matrix<T>& from, i64 n, int sums, i32* rows, i32* columns, T* values) {
   const auto copy = [&](i64 e, i64 to) {
-    const i64 place = order ? order[e] : e;
-    if (u64(place) >= u64(entries)) return inside = false;
     columns[to] = from.columns[e];
-    values[to] = from.values[place];
+    values[to] = from.values[e];
     return values[to] != 0;
   };
   i64 base = 0;
@@ -185,7 +173,6 @@ bool leave_out_zeros(const Matrix<T>& from, const i64* order, i64 n, int sums, i
     rows[i + 1] = i32(base);
   }
   std::fill(columns + base, columns + base + AHEAD, 0);
-  return inside;
 }
 
 // ---- a Chebyshev series: T_1 = -A x, then T_k = -2 A T_{k-1} - T_{k-2}, which overwrites T_{k-2}
@@ -197,7 +184,7 @@ template <class T> struct Series {  // out = sum of c_k T_k(-S A S) x, and the i
   T *out, *inner, *a, *b, *total, *against;  // inner: (threads, degree + 1, columns)
   i64 columns, at_once, degree;
   bool prefetch;
-  Barrier* barrier;
+  Team* team;
 };
 
 // Rows in the matrix's order, scaled and padded to whole registers; the first term of the sum.
@@ -231,8 +218,7 @@ void term(const Series<T>& given, i64 k, const T* now, T* out, i64 first, i64 us
     const i64 at = i * R::width;
     R sum = row_sum<R, Weighted, Prefetch>(s.matrix, i, [&](i32 c) { return now + i64(u32(c)) * R::width; });
     const T scale = Weighted ? alpha : alpha * (s.scale[i] * s.scale[i]);
-    each([&](int o, auto& v, auto& c, auto& p) {
-      using V = std::remove_reference_t<decltype(v)>;
+    each([&]<class V>(int o, V& v, V& c, V& p) {
       v = v * scale + load<V>(before + at + o) * beta;
       store(out + at + o, v);
       store(s.total + at + o, load<V>(s.total + at + o) + v * c);
@@ -256,16 +242,15 @@ template <class T> void series(const Series<T>& s, i64 lo, i64 hi, int thread) {
   int target = 0;
   for (i64 first = 0; first < s.columns; first += s.at_once) {
     const i64 used = std::min(s.at_once, s.columns - first);
-    if (first) s.barrier->meet(target);  // the others may still read what is overwritten now
+    if (first) s.team->meet(target);  // the others may still read what is overwritten now
     T* inner = s.inner + thread * (s.degree + 1) * s.columns + first;
-    with_row<T>(used, [&](auto row) {
-      using R = decltype(row);
+    with_row<T>(used, [&]<class R>(R) {
       const auto next = s.matrix.values ? term<R, true, true, T>
                         : s.prefetch    ? term<R, false, true, T>
                                         : term<R, false, false, T>;
       enter<R>(s, first, used, inner, lo, hi);
       for (i64 k = 1; k <= s.degree; ++k) {
-        s.barrier->meet(target);
+        s.team->meet(target);
         next(s, k, k % 2 ? s.a : s.b, k % 2 ? s.b : s.a, first, used, inner + k * s.columns, lo, hi);
       }
       leave<R>(s, first, used, lo, hi);
@@ -278,49 +263,35 @@ template <class T> void series(const Series<T>& s, i64 lo, i64 hi, int thread) {
 // From the gradient of h W' with h = drop(ReLU(z)) to those of z, of W and of a bias of z.
 template <class T> struct Layer {
   const T *hidden, *weight, *gradient;  // (n, members, d), (members, classes, d), (n, members, classes)
-  T* of_z;
+  T *of_z, *of_weight, *of_bias;
   i64 members, d, classes;
   T scale;
 };
 
-// Columns first to first + used of member p.
-template <class R, bool Whole, class T>
-void backward_tile(const Layer<T>& given, i64 p, i64 first, i64 used, i64 lo, i64 hi, T* of_weight, T* of_bias) {
-  const Layer<T> s = given;
-  const i64 shift = p * s.classes * s.d + first, left = Whole ? R::width : used;
-  R bias{};
-  for (i64 i = lo; i < hi; ++i) {
-    const i64 row = i * s.members + p, at = row * s.d + first;
-    R hidden = load_row<R>(s.hidden + at, left), z{};
-    for (i64 c = 0; c < s.classes; ++c) {
-      const T g = s.gradient[row * s.classes + c], *weight = s.weight + shift + c * s.d;
-      T* into = of_weight + shift + c * s.d;
-      each([&](int o, auto& v, auto& h) {
-        using V = std::remove_reference_t<decltype(v)>;
-        v += load_part<V>(weight + o, left - o) * g;
-        store_part<V>(into + o, load_part<V>(into + o, left - o) + h * g, left - o);
-      }, z, hidden);
+template <class T> void backward(const Layer<T>& given, i64 lo, i64 hi) {
+  each_tile<T>(given.members, given.d, [&]<class R, class Whole>(R, Whole whole, i64 p, i64 first, i64 used) NOINLINE {
+    const Layer<T> s = given;
+    const i64 shift = p * s.classes * s.d + first, left = whole ? R::width : used;
+    R bias{};
+    for (i64 i = lo; i < hi; ++i) {
+      const i64 row = i * s.members + p, at = row * s.d + first;
+      R hidden = load_row<R>(s.hidden + at, left), z{};
+      for (i64 c = 0; c < s.classes; ++c) {
+        const T g = s.gradient[row * s.classes + c], *weight = s.weight + shift + c * s.d;
+        T* into = s.of_weight + shift + c * s.d;
+        each([&]<class V>(int o, V& v, V& h) {
+          v += load_part<V>(weight + o, left - o) * g;
+          store_part<V>(into + o, load_part<V>(into + o, left - o) + h * g, left - o);
+        }, z, hidden);
+      }
+      each([&]<class V>(int, V& v, V& h, V& b) {
+        v = h > 0 ? v * s.scale : V{};  // a hidden number that was cut or dropped is 0
+        b += v;
+      }, z, hidden, bias);
+      store_row(s.of_z + at, z, left);
     }
-    each([&](int, auto& v, auto& h, auto& b) {
-      v = h > 0 ? v * s.scale : decltype(v + h){};  // a hidden number that was cut or dropped is 0
-      b += v;
-    }, z, hidden, bias);
-    store_row(s.of_z + at, z, left);
-  }
-  store_row(of_bias + p * s.d + first, bias, left);
-}
-
-template <class T> void backward(const Layer<T>& s, i64 lo, i64 hi, T* of_weight, T* of_bias) {
-  for (i64 p = 0; p < s.members; ++p) {
-    for (i64 j = 0; j < s.d; j += WIDEST<T>) {
-      const i64 used = std::min(WIDEST<T>, s.d - j);
-      with_row<T>(used, [&](auto row) {
-        using R = decltype(row);
-        const auto tile = used == R::width ? backward_tile<R, true, T> : backward_tile<R, false, T>;
-        tile(s, p, j, used, lo, hi, of_weight, of_bias);
-      });
-    }
-  }
+    store_row(s.of_bias + p * s.d + first, bias, left);
+  });
 }
 
 struct AdamStep {

@@ -3,7 +3,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include <string>
+#include <ranges>
+#include <sstream>
 
 #include "kernels.h"
 
@@ -22,52 +23,59 @@ using Shape = std::vector<i64>;
 template <class T> PyObject* type_of = nullptr;                             // torch's type, which is never freed
 struct { PyObject *dtype, *is_cpu, *shape, *is_contiguous, *data_ptr; } names;  // of attributes, made once
 
-std::string text(const Shape& shape) {
-  std::string list;
-  for (const i64 size : shape) list += (list.empty() ? "" : ", ") + std::to_string(size);
-  return "(" + list + ")";
+std::ostream& operator<<(std::ostream& to, const Shape& shape) {
+  to << "(";
+  for (size_t k = 0; k < shape.size(); ++k) to << (k ? ", " : "") << shape[k];
+  return to << ")";
+}
+
+// Throws an error with these parts as its message, unless all is right.
+template <class Error, class... Parts> void require(bool right, const Parts&... parts) {
+  if (right) return;
+  std::ostringstream message;
+  (message << ... << parts);
+  throw Error(message.str());
 }
 
 // A contiguous tensor on the CPU, or None.
 struct Array {
   const char* name;
-  PyObject* dtype = nullptr;
+  PyObject* dtype = Py_None;
   void* data = nullptr;
   Shape shape;
   i64 count = 1;
 
   Array(const char* called, py::handle tensor, size_t dimensions = 0) : name(called) {
     if (tensor.is_none()) return;
-    if (!py::hasattr(tensor, "data_ptr"))
-      throw py::type_error(std::string(name) + " must be a torch tensor, got " + Py_TYPE(tensor.ptr())->tp_name);
+    require<py::type_error>(py::hasattr(tensor, "data_ptr"), name, " must be a torch tensor, got ",
+                            Py_TYPE(tensor.ptr())->tp_name);
     const auto get = [&](PyObject* attribute) { return py::object(tensor.attr(py::handle(attribute))); };
     dtype = get(names.dtype).ptr();
-    if (!get(names.is_cpu).cast<bool>()) throw py::type_error(std::string(name) + " must be on the CPU");
-    for (const py::handle size : py::tuple(get(names.shape))) shape.push_back(size.cast<i64>());
-    for (const i64 size : shape) count *= size;
-    if (dimensions && dimensions != shape.size())
-      throw py::value_error(name + (" must have " + std::to_string(dimensions)) + " dimensions, got " + text(shape));
-    if (!get(names.is_contiguous)().cast<bool>()) throw py::value_error(std::string(name) + " must be contiguous");
+    require<py::type_error>(get(names.is_cpu).cast<bool>(), name, " must be on the CPU");
+    for (const py::handle size : py::tuple(get(names.shape))) count *= shape.emplace_back(size.cast<i64>());
+    require<py::value_error>(!dimensions || dimensions == shape.size(), name, " must have ", dimensions,
+                             " dimensions, got ", shape);
+    require<py::value_error>(get(names.is_contiguous)().cast<bool>(), name, " must be contiguous");
     data = PyLong_AsVoidPtr(get(names.data_ptr)().ptr());
   }
 
+  bool given() const { return dtype != Py_None; }
+
   // The data, if the type is T and the shape is as expected.
   template <class T> T* as(const Shape& expected) const {
-    if (dtype != type_of<T>)
-      throw py::type_error(name + (" must be of type " + std::string(py::str(type_of<T>))) + ", got " +
-                           (dtype ? std::string(py::str(dtype)) : "None"));
-    if (shape != expected)
-      throw py::value_error(name + (" must have shape " + text(expected)) + ", got " + text(shape));
+    const py::handle wanted = type_of<T>, got = dtype;
+    require<py::type_error>(got.is(wanted), name, " must be of type ", wanted, ", got ", got);
+    require<py::value_error>(shape == expected, name, " must have shape ", expected, ", got ", shape);
     return static_cast<T*>(data);
   }
-  template <class T> T* or_null(const Shape& expected) const { return dtype ? as<T>(expected) : nullptr; }
+  template <class T> T* or_null(const Shape& expected) const { return given() ? as<T>(expected) : nullptr; }
 };
 
 // Calls f with a number of the array's type.
 template <class F> void by_type(const Array& x, const F& f) {
-  if (x.dtype == type_of<float>) f(0.0f);
-  else if (x.dtype == type_of<double>) f(0.0);
-  else throw py::type_error(std::string(x.name) + " must be of type float32 or float64");
+  if (x.dtype == type_of<float>) return f(0.0f);
+  require<py::type_error>(x.dtype == type_of<double>, x.name, " must be of type float32 or float64");
+  f(0.0);
 }
 
 struct Keys : Mask {  // a mask from Python, or None
@@ -76,11 +84,10 @@ struct Keys : Mask {  // a mask from Python, or None
   Keys(py::handle given, i64 members) {
     if (given.is_none()) return;
     own = given.attr("keys").cast<std::vector<u64>>();
-    const i64 limit = given.attr("threshold").cast<i64>();
-    if (i64(own.size()) != members)
-      throw py::value_error("a mask must have one key for each of " + std::to_string(members) + " members, got " +
-                            std::to_string(own.size()));
-    if (limit < 0 || limit > 65535) throw py::value_error("a mask's threshold must be from 0 to 65535");
+    const i64 limit = given.attr("threshold").cast<i64>(), count = i64(own.size());
+    require<py::value_error>(count == members, "a mask must have one key for each of ", members,
+                             " members, got ", count);
+    require<py::value_error>(limit >= 0 && limit <= 65535, "a mask's threshold must be from 0 to 65535");
     keys = own.data();
     threshold = u16(limit);
     scale = given.attr("scale").cast<double>();
@@ -91,16 +98,12 @@ struct Keys : Mask {  // a mask from Python, or None
 
 // Calls f(lo, hi, thread) for shares of n rows; with row pointers, shares of equal work: entries and a little per row.
 template <class F> void in_shares(Team& team, i64 n, const i32* rows, const F& f) {
-  const i64 threads = team.size();
   const auto work = [&](i64 row) { return (rows ? rows[row] : 0) + 2 * row; };
-  const auto bound = [&](i64 thread) {
-    i64 lo = 0, hi = n;
-    while (lo < hi) {  // the first row that has this share of the work before it
-      const i64 middle = (lo + hi) / 2;
-      if (work(middle) * threads < work(n) * thread) lo = middle + 1;
-      else hi = middle;
-    }
-    return thread == threads ? n : lo;
+  const auto all = std::views::iota(i64(0), n);
+  const auto bound = [&](i64 thread) {  // the first row that has this share of the work before it
+    if (thread == team.size) return n;
+    const auto before = [&](i64 row) { return work(row) * team.size < work(n) * thread; };
+    return i64(std::ranges::partition_point(all, before) - all.begin());
   };
   team.run([&](int thread) { f(bound(thread), bound(thread + 1), thread); });
 }
@@ -110,45 +113,27 @@ template <class T> void add_up(const T* parts, i64 threads, i64 count, T* total)
   for (i64 k = count; k < threads * count; ++k) total[k % count] += parts[k];
 }
 
-// ---- sparse matrices, checked once; the tensors must not be written to afterwards
+// ---- sparse matrices
 
+// Python checks the numbers of the rows, columns and order; the tensors must not be written to afterwards.
 struct Csr {
   py::tuple kept;
   Array order, values, scale;  // None for a matrix that only `multiply` reads
   const i32 *rows, *columns;
-  i64 n, entries, height = 0;  // height: rows that x must have
+  i64 n, entries;
 
   Csr(py::object r, py::object c, py::object o, py::object v, py::object s)
       : kept(py::make_tuple(r, c, o, v, s)), order("order", o), values("values", v), scale("scale", s) {
     const Array row_pointers("row pointers", r, 1), column_indices("column indices", c, 1);
     n = row_pointers.count - 1;
     entries = column_indices.count - AHEAD;
-    if (n < 0 || entries < 0) throw py::value_error("a matrix needs a row pointer, and 32 indices behind its entries");
+    require<py::value_error>(n >= 0 && entries >= 0, "a matrix needs a row pointer, and ", AHEAD,
+                             " indices behind its entries");
     rows = row_pointers.as<i32>({n + 1});
     columns = column_indices.as<i32>({entries + AHEAD});
-    if (!std::is_sorted(rows, rows + n + 1) || rows[0] != 0 || rows[n] != entries)
-      throw py::value_error("row pointers must rise from 0 to the number of entries, " + std::to_string(entries));
-    if (*std::min_element(columns, columns + entries + AHEAD) < 0)
-      throw py::value_error("column indices must not be negative");
-    if (entries) height = 1 + i64(*std::max_element(columns, columns + entries));
-    if (!scale.dtype) return;
-    check_height(n, "a square matrix");
-    Shape places(order.as<i32>({n}), order.as<i32>({n}) + n);
-    std::sort(places.begin(), places.end());
-    for (i64 i = 0; i < n; ++i) {
-      if (places[size_t(i)] != i)
-        throw py::value_error("order must hold every number from 0 to " + std::to_string(n - 1) + " once");
-    }
-    by_type(scale, [&](auto zero) {
-      scale.as<decltype(zero)>({n});
-      values.or_null<decltype(zero)>({entries});
-    });
-  }
-
-  void check_height(i64 m, const char* what) const {
-    if (height > m)
-      throw py::value_error("column index " + std::to_string(height - 1) + " needs more rows than the " +
-                            std::to_string(m) + " of " + what);
+    if (!scale.given()) return;
+    order.as<i32>({n});
+    by_type(scale, [&]<class T>(T) { scale.as<T>({n}), values.or_null<T>({entries}); });
   }
 };
 
@@ -157,9 +142,8 @@ void run_series(const Csr& op, py::handle x_, py::handle other_, py::handle coef
   const Array x("x", x_, 2), other("against", other_), coefficients("coefficients", coefficients_, 2);
   const Array out("out", out_), inner("inner products", inner_);
   const i64 n = op.n, columns = x.shape[1], terms = coefficients.shape[0];
-  if (terms == 0) throw py::value_error("coefficients must have one row or more");
-  by_type(op.scale, [&](auto zero) {
-    using T = decltype(zero);
+  require<py::value_error>(terms > 0, "coefficients must have one row or more");
+  by_type(op.scale, [&]<class T>(T) {
     Series<T> s{.matrix = {op.rows, op.columns, static_cast<const T*>(op.values.data)},
                 .order = static_cast<const i32*>(op.order.data),
                 .scale = static_cast<const T*>(op.scale.data),
@@ -169,7 +153,7 @@ void run_series(const Csr& op, py::handle x_, py::handle other_, py::handle coef
                 .out = out.as<T>({n, columns}),
                 .columns = columns,
                 .degree = terms - 1};
-    T* products = other.dtype ? inner.as<T>({terms, columns}) : nullptr;
+    T* products = other.given() ? inner.as<T>({terms, columns}) : nullptr;
     if (products) std::fill_n(products, terms * columns, T(0));
     if (x.count == 0) return;
     // So many columns at once that a block stays in the cache, if eight do; rows fill lines of 64 bytes.
@@ -178,54 +162,47 @@ void run_series(const Csr& op, py::handle x_, py::handle other_, py::handle coef
     s.prefetch = n * s.at_once * i64(sizeof(T)) > CORE_CACHE;
     py::gil_scoped_release unlocked;
     Team team(std::min(threads, n));
-    Barrier barrier{int(team.size())};
-    s.barrier = &barrier;
-    const i64 height = n * layout<T>(s.at_once).first, parts = team.size() * terms * columns;
-    Workspace room((products ? 4 : 3) * Workspace::lines<T>(height) + Workspace::lines<T>(parts));
+    s.team = &team;
+    const i64 width = with_row<T>(s.at_once, []<class R>(R) { return R::width; });
+    const i64 height = n * width, parts = team.size * terms * columns;
+    Workspace room;
     s.inner = room.array<T>(parts);
     s.a = room.array<T>(height);
     s.b = room.array<T>(height);
     s.total = room.array<T>(height);
     s.against = products ? room.array<T>(height) : nullptr;
     in_shares(team, n, op.rows, [&](i64 lo, i64 hi, int thread) { series(s, lo, hi, thread); });
-    if (products) add_up(s.inner, team.size(), terms * columns, products);
+    if (products) add_up(s.inner, team.size, terms * columns, products);
   });
 }
 
-void run_multiply(const Csr& matrix, py::handle values_, py::handle x_, py::handle out_, py::handle order_, bool gaps,
-                  py::handle bias_, py::handle mask_, i64 threads) {
-  const Array values("values", values_), x("x", x_, 3), out("out", out_), order("order", order_), bias("bias", bias_);
+void run_multiply(const Csr& matrix, py::handle values_, py::handle x_, py::handle out_, bool gaps, py::handle bias_,
+                  py::handle mask_, i64 threads) {
+  const Array values("values", values_), x("x", x_, 3), out("out", out_), bias("bias", bias_);
   const i64 n = matrix.n, m = x.shape[0], members = x.shape[1], d = x.shape[2], entries = matrix.entries;
   const Keys mask(mask_, members);
-  matrix.check_height(m, "x");
-  by_type(x, [&](auto zero) {
-    using T = decltype(zero);
+  by_type(x, [&]<class T>(T) {
     Product<T> s{{matrix.rows, matrix.columns, values.as<T>({entries})}, x.as<T>(x.shape),
                  bias.or_null<T>({members, d}), out.as<T>({n, members, d}), m, members, d, mask};
-    const i64* places = order.or_null<i64>({entries});
     if (out.count == 0) return;
     py::gil_scoped_release unlocked;
-    // Zeros are left out where all tiles of the product sum equally many entries side by side.
-    const i64 width = s.bias || s.mask.keys ? d : members * d, rest = width % WIDEST<T>;
-    const auto sums_of = [](i64 tile) { return side_by_side(layout<T>(tile).second); };
-    const int sums = sums_of(std::min(width, WIDEST<T>));
-    const bool thin = gaps && members * d >= WORTH_THINNING && (!rest || sums_of(rest) == sums);
-    const i64 made = thin || places ? entries : 0;
-    Workspace room(Workspace::lines<T>(made) + Workspace::lines<i32>(n + 1) + Workspace::lines<i32>(made + AHEAD));
-    T* kept = room.array<T>(made);
-    i32 *rows = room.array<i32>(n + 1), *columns = room.array<i32>(made + AHEAD);
-    bool inside = true;
-    if (thin) {
-      inside = leave_out_zeros(s.matrix, places, n, sums, rows, columns, kept);
-      s.matrix = {rows, columns, kept};
-    } else if (places) {
-      for (i64 e = 0; e < entries && inside; ++e) {
-        inside = u64(places[e]) < u64(entries);
-        if (inside) kept[e] = s.matrix.values[places[e]];
-      }
-      s.matrix.values = kept;
+    if (!s.bias && !s.mask.keys) {  // no need to distinguish members
+      s.d *= s.members;
+      s.members = 1;
     }
-    if (!inside) throw py::value_error("order must hold places from 0 to " + std::to_string(entries - 1));
+    // Zeros are left out where all tiles of the product sum equally many entries side by side.
+    const auto sums_of = [](i64 tile) {
+      return with_row<T>(tile, []<class R>(R) { return side_by_side(R::registers); });
+    };
+    const i64 rest = s.d % WIDEST<T>;
+    const int sums = sums_of(std::min(s.d, WIDEST<T>));
+    Workspace room;
+    if (gaps && members * d >= WORTH_THINNING && (!rest || sums_of(rest) == sums)) {
+      T* kept = room.array<T>(entries);
+      i32 *rows = room.array<i32>(n + 1), *columns = room.array<i32>(entries + AHEAD);
+      leave_out_zeros(s.matrix, n, sums, rows, columns, kept);
+      s.matrix = {rows, columns, kept};
+    }
     Team team(std::min(threads, n));
     in_shares(team, n, s.matrix.rows, [&](i64 lo, i64 hi, int) { multiply(s, lo, hi); });
   });
@@ -237,9 +214,8 @@ void run_drop(py::handle x_, py::handle out_, py::handle mask_, i64 word, i64 th
   const Array x("x", x_, 3), out("out", out_);
   const i64 n = x.shape[0], members = x.shape[1], d = x.shape[2];
   const Keys mask(mask_, members);
-  if (!mask.keys && members) throw py::type_error("dropout needs a mask, got None");
-  by_type(x, [&](auto zero) {
-    using T = decltype(zero);
+  require<py::type_error>(mask.keys || !members, "dropout needs a mask, got None");
+  by_type(x, [&]<class T>(T) {
     const T* from = x.as<T>(x.shape);
     T* to = out.as<T>(x.shape);
     py::gil_scoped_release unlocked;
@@ -253,22 +229,25 @@ void run_backward(py::handle gradient_, py::handle weight_, py::handle hidden_, 
   const Array gradient("gradient", gradient_, 3), weight("weight", weight_), hidden("hidden", hidden_, 3);
   const Array z("z", of_z_), of_weight("gradient of the weight", of_weight_), of_bias("gradient of the bias", of_bias_);
   const i64 n = hidden.shape[0], members = hidden.shape[1], d = hidden.shape[2], classes = gradient.shape[2];
-  by_type(hidden, [&](auto zero) {
-    using T = decltype(zero);
+  by_type(hidden, [&]<class T>(T) {
     const Layer<T> s{hidden.as<T>(hidden.shape), weight.as<T>({members, classes, d}),
-                     gradient.as<T>({n, members, classes}), z.as<T>(hidden.shape), members, d, classes, T(scale)};
-    T *weights = of_weight.as<T>({members, classes, d}), *biases = of_bias.as<T>({members, d});
+                     gradient.as<T>({n, members, classes}), z.as<T>(hidden.shape),
+                     of_weight.as<T>({members, classes, d}), of_bias.as<T>({members, d}),
+                     members, d, classes, T(scale)};
     py::gil_scoped_release unlocked;
     Team team(std::min(threads, n));
-    const i64 many = members * classes * d, few = members * d, all = team.size() * (many + few);
-    Workspace room(Workspace::lines<T>(all));
-    T *parts = room.array<T>(all), *more = parts + team.size() * many;
+    const i64 many = members * classes * d, few = members * d, all = team.size * (many + few);
+    Workspace room;
+    T *parts = room.array<T>(all), *more = parts + team.size * many;
     std::fill_n(parts, all, T(0));
     in_shares(team, n, nullptr, [&](i64 lo, i64 hi, int thread) {
-      backward(s, lo, hi, parts + thread * many, more + thread * few);
+      Layer<T> part = s;
+      part.of_weight = parts + thread * many;
+      part.of_bias = more + thread * few;
+      backward(part, lo, hi);
     });
-    add_up(parts, team.size(), many, weights);
-    add_up(more, team.size(), few, biases);
+    add_up(parts, team.size, many, s.of_weight);
+    add_up(more, team.size, few, s.of_bias);
   });
 }
 
@@ -276,24 +255,21 @@ void run_adam(py::handle parameter, py::handle gradient_, py::handle first_, py:
               py::handle decays_, i64 axis, i64 step, bool decoupled, double beta1, double beta2, double epsilon) {
   const Array value("parameter", parameter), gradient("gradient", gradient_), first("first moment", first_);
   const Array second("second moment", second_), rates("rates", rates_), decays("decays", decays_);
-  const i64 dimensions = i64(value.shape.size());
-  if (axis < 0 || axis >= dimensions) throw py::value_error("axis must be one of the parameter's");
-  if (step < 1) throw py::value_error("step must be 1 or more");
+  require<py::value_error>(size_t(axis) < value.shape.size(), "axis must be one of the parameter's");
+  require<py::value_error>(step >= 1, "step must be 1 or more");
   const i64 members = value.shape[size_t(axis)];
-  if (rates.count != members || decays.count != members)
-    throw py::value_error("rates and decays must have one number for each of " + std::to_string(members) + " members");
-  i64 outer = 1, inner = 1;  // the parameter is (outer, members, inner)
-  for (i64 k = 0; k < axis; ++k) outer *= value.shape[size_t(k)];
-  for (i64 k = axis + 1; k < dimensions; ++k) inner *= value.shape[size_t(k)];
+  require<py::value_error>(rates.count == members && decays.count == members,
+                           "rates and decays must have one number for each of ", members, " members");
+  i64 inner = 1;  // numbers behind each other that belong to the same member
+  for (size_t k = size_t(axis) + 1; k < value.shape.size(); ++k) inner *= value.shape[k];
   const AdamStep s{beta1, beta2, epsilon, 1 - std::pow(beta1, step), 1 - std::pow(beta2, step), decoupled};
-  by_type(value, [&](auto zero) {
-    using T = decltype(zero);
+  by_type(value, [&]<class T>(T) {
     T *x = value.as<T>(value.shape), *a = first.as<T>(value.shape), *b = second.as<T>(value.shape);
     const T *g = gradient.as<T>(value.shape), *rate = rates.as<T>(rates.shape), *decay = decays.as<T>(decays.shape);
     py::gil_scoped_release unlocked;
-    for (i64 k = 0; k < outer * members; ++k) {
-      const i64 at = k * inner;
-      adam(s, rate[k % members], decay[k % members], inner, x + at, a + at, b + at, g + at);
+    for (i64 at = 0; at < value.count; at += inner) {
+      const i64 member = at / inner % members;
+      adam(s, rate[member], decay[member], inner, x + at, a + at, b + at, g + at);
     }
   });
 }

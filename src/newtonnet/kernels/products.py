@@ -33,10 +33,25 @@ class Pattern:
     @cached_property
     def native(self) -> Any:
         """The checked pattern as the kernels read it."""
-        return native().Csr(self.rows, self.columns)
+        return _make_csr(self.rows, self.columns)
+
+    @cached_property
+    def height(self) -> int:
+        """Number of rows that a block needs to be multiplied by the matrix."""
+        return int(self.columns[: self.entries].max()) + 1 if self.entries else 0
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Pattern, (self.rows, self.columns)
+
+
+def _make_csr(rows: Tensor, columns: Tensor, *rest: Tensor | None) -> Any:
+    """The matrix for the kernels, which check types and shapes but trust the numbers that are checked here."""
+    made, entries = native().Csr(rows, columns, *rest), len(columns) - AHEAD
+    if rows[0] != 0 or rows[-1] != entries or (rows[1:] < rows[:-1]).any():
+        raise ValueError(f"row pointers must rise from 0 to the number of entries, {entries}")
+    if (columns < 0).any():
+        raise ValueError("column indices must not be negative")
+    return made
 
 
 def make_pattern(matrix: Tensor) -> Pattern:
@@ -70,15 +85,34 @@ def multiply(
         Shape ``(n, P, d)``.
     """
     _, population, d = x.shape
+    checked = pattern.native
+    if pattern.height > len(x):
+        raise ValueError(f"column index {pattern.height - 1} needs more rows than the {len(x)} of x")
+    if order is not None:
+        values = _take(values, order)
     out = x.new_empty(len(pattern.rows) - 1, population, d)
     threads = threads_for(pattern.entries * population * d)
-    native().multiply(pattern.native, values, x, out, order, gaps, bias, mask, threads)
+    native().multiply(checked, values, x, out, gaps, bias, mask, threads)
     return out
+
+
+def _take(values: Tensor, order: Tensor) -> Tensor:
+    if order.dtype != torch.int64:
+        raise TypeError(f"order must be of type torch.int64, got {order.dtype}")
+    try:
+        return values.index_select(0, order)
+    except IndexError as error:
+        raise ValueError(f"order must hold places from 0 to {len(values) - 1}") from error
 
 
 def make_operator(rows: Tensor, columns: Tensor, order: Tensor, values: Tensor | None, scale: Tensor) -> Any:
     """A square matrix for :func:`series`; the arrays are those of :class:`newtonnet.graphs.plan.Plan`, checked."""
-    return native().Csr(rows, columns, order, values, scale)
+    made, n = _make_csr(rows, columns, order, values, scale), len(order)
+    if len(columns) > AHEAD and (last := int(columns[:-AHEAD].max())) >= n:
+        raise ValueError(f"column index {last} needs more rows than the {n} of a square matrix")
+    if not torch.equal(order.sort().values, torch.arange(n, dtype=torch.int32)):
+        raise ValueError(f"order must hold every number from 0 to {n - 1} once")
+    return made
 
 
 def series(

@@ -2,6 +2,7 @@
 #pragma once
 #include <pthread.h>
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <mutex>
@@ -26,6 +27,7 @@ template <class F> void wait_until(const std::atomic<int>& number, const F& f) {
 struct Worker {
   std::atomic<int> share{0};  // the number of the share that it works on; 0 while it has none
   const std::function<void(int)>* job = nullptr;
+  Worker* next = nullptr;  // in the list that it is in
 
   void set(int number) {
     share.store(number, std::memory_order_release);
@@ -42,8 +44,7 @@ struct Worker {
 
 struct Pool {
   std::mutex mutex;
-  std::vector<Worker*> idle;
-  size_t workers = 0;
+  Worker* idle = nullptr;
 };
 
 // Never destroyed: its threads wait in it until the process ends. A forked process, where these threads do not exist
@@ -59,11 +60,13 @@ class Team {
   explicit Team(i64 wanted) {
     std::lock_guard<std::mutex> lock(home->mutex);
     try {
-      while (size() < wanted) {
-        others.reserve(others.size() + 1);  // from here on only the start of a thread can fail
-        if (home->idle.empty()) start_worker();
-        others.push_back(home->idle.back());
-        home->idle.pop_back();
+      for (; size < wanted; ++size) {
+        if (!home->idle) {
+          Worker* fresh = new Worker;  // lost where its thread does not start: some bytes
+          std::thread([fresh] { fresh->work(); }).detach();
+          home->idle = fresh;
+        }
+        move_first(home->idle, others);
       }
     } catch (const std::exception&) {
     }
@@ -71,67 +74,53 @@ class Team {
   Team(const Team&) = delete;
   ~Team() {
     std::lock_guard<std::mutex> lock(home->mutex);
-    for (Worker* other : others) home->idle.push_back(other);
+    while (others) move_first(others, home->idle);
   }
-
-  i64 size() const { return 1 + i64(others.size()); }
 
   // Runs f(thread) in all threads at the same time and returns when all have ended; f must not throw.
   void run(const std::function<void(int)>& f) {
-    for (size_t k = 0; k < others.size(); ++k) {
-      others[k]->job = &f;
-      others[k]->set(int(k) + 1);
+    int thread = 0;
+    for (Worker* other = others; other; other = other->next) {
+      other->job = &f;
+      other->set(++thread);
     }
     f(0);
-    for (Worker* other : others) wait_until(other->share, [](int share) { return share == 0; });
+    for (Worker* other = others; other; other = other->next) wait_until(other->share, [](int n) { return n == 0; });
   }
-
- private:
-  void start_worker() {
-    home->idle.reserve(home->workers + 1);  // so that giving the worker back cannot fail
-    Worker* fresh = new Worker;             // lost where its thread does not start: some bytes
-    std::thread([fresh] { fresh->work(); }).detach();
-    home->idle.push_back(fresh);
-    ++home->workers;
-  }
-
-  Pool* home = pool();
-  std::vector<Worker*> others;
-};
-
-// Where the threads of one call wait for each other.
-struct Barrier {
-  const int threads;
-  std::atomic<int> arrived{0};
 
   // Returns when every thread has called it as often as this one, which counts in `target`.
   void meet(int& target) {
-    target += threads;
+    target += int(size);
     if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == target) arrived.notify_all();
     wait_until(arrived, [&](int count) { return count >= target; });
   }
+
+  i64 size = 1;
+
+ private:
+  static void move_first(Worker*& from, Worker*& to) {
+    Worker* moved = std::exchange(from, from->next);
+    moved->next = std::exchange(to, moved);
+  }
+
+  Pool* home = pool();
+  Worker* others = nullptr;
+  std::atomic<int> arrived{0};
 };
 
 // Memory for the arrays of one call. The thread keeps it for its next call unless it is large: the system takes as long
 // to hand out fresh memory as a product takes to use it.
 class Workspace {
  public:
-  // The 64-byte lines of an array.
-  template <class T> static i64 lines(i64 count) { return (count * i64(sizeof(T)) + 63) / 64; }
-
-  explicit Workspace(i64 size) {
-    constexpr i64 LARGEST_KEPT = 1 << 21;
-    thread_local std::vector<Line> kept;
-    std::vector<Line>& lines = size > LARGEST_KEPT ? own : kept;
-    if (i64(lines.size()) < size) lines = std::vector<Line>(size_t(size));
-    next = lines.data();
-  }
-
-  // The next array of `count` numbers.
+  // An array of `count` numbers that starts a line of 64 bytes; a call may ask for five.
   template <class T> T* array(i64 count) {
-    T* found = reinterpret_cast<T*>(next);
-    next += lines<T>(count);
-    return found;
+    constexpr size_t LARGEST_KEPT = 1 << 19;
+    thread_local std::array<std::vector<Line>, 5> kept;
+    const size_t lines = (size_t(count) * sizeof(T) + 63) / 64;
+    std::vector<Line>& block = lines > LARGEST_KEPT ? own[next] : kept[next];
+    if (block.size() < lines) block = std::vector<Line>(lines);
+    ++next;
+    return reinterpret_cast<T*>(block.data());
   }
 
  private:
@@ -140,8 +129,8 @@ class Workspace {
     Line() {}  // leaves the bytes as they are
   };
 
-  std::vector<Line> own;
-  Line* next;
+  std::array<std::vector<Line>, 5> own;
+  size_t next = 0;
 };
 
 }  // namespace newtonnet

@@ -6,10 +6,10 @@
 #include <utility>
 
 #define INLINE inline __attribute__((always_inline))
+#define NOINLINE __attribute__((noinline))
 
 namespace newtonnet {
 
-using i16 = std::int16_t;
 using i32 = std::int32_t;
 using i64 = std::int64_t;
 using u16 = std::uint16_t;
@@ -95,23 +95,16 @@ template <class R, class T> INLINE void store_row(T* to, R row, i64 used) {
   each([&](int o, auto& v) { store_part(to + o, v, used - o); }, row);
 }
 
-// Calls f with a row for `width` columns. A single register is as narrow as it can be; behind full registers the last
-// one is full or half, which keeps the number of variants small.
-template <class T, int F = 0, int L = LANES<T>, class Call> INLINE void with_row(i64 width, const Call& f) {
+// Returns f's result for a row of `width` columns. A single register is as narrow as it can be; behind full registers
+// the last one is full or half, which keeps the number of variants small.
+template <class T, int F = 0, int L = LANES<T>, class Call> INLINE auto with_row(i64 width, const Call& f) {
   if constexpr (F + 1 < REGISTERS<T> && L == LANES<T>) {
     if (width > (F + 1) * LANES<T>) return with_row<T, F + 1, L>(width, f);
   }
   if constexpr (L > 1 && (F == 0 || L == LANES<T>)) {
     if (width <= F * LANES<T> + L / 2) return with_row<T, F, L / 2>(width, f);
   }
-  f(Row<T, F, L>{});
-}
-
-// The numbers in the registers of a row of `width` columns, and how many registers these are.
-template <class T> std::pair<i64, int> layout(i64 width) {
-  std::pair<i64, int> found;
-  with_row<T>(width, [&](auto row) { found = {decltype(row)::width, decltype(row)::registers}; });
-  return found;
+  return f(Row<T, F, L>{});
 }
 
 }  // namespace newtonnet
