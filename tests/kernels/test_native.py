@@ -294,3 +294,9 @@ def test_missing_kernels_that_are_required_are_an_error():
     assert code == 1
     assert "ImportError: the compiled kernels of newtonnet cannot be loaded" in errors
     assert "NEWTONNET_KERNELS=require asks for them" in errors
+
+
+@built
+def test_none_where_a_tensor_must_be_is_refused():
+    with pytest.raises(TypeError, match="x must be a torch tensor, got None"):
+        native().drop(None, None, None, 0, 1)

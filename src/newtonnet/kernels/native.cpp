@@ -46,6 +46,7 @@ struct Array {
   i64 count = 1;
 
   Array(const char* called, py::handle tensor, size_t dimensions = 0) : name(called) {
+    require<py::type_error>(!dimensions || !tensor.is_none(), name, " must be a torch tensor, got None");
     if (tensor.is_none()) return;
     require<py::type_error>(py::hasattr(tensor, "data_ptr"), name, " must be a torch tensor, got ",
                             Py_TYPE(tensor.ptr())->tp_name);
