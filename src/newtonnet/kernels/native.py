@@ -3,6 +3,7 @@
 import functools
 import logging
 import os
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -50,8 +51,11 @@ def available() -> bool:
 
 @functools.cache
 def native() -> Any:
-    """The compiled module for this processor; an ImportError where it was not built."""
-    return load(instruction_sets()[-1])
+    """The fastest compiled module that this processor can run; an ImportError where none was built."""
+    for instructions in reversed(instruction_sets()[1:]):
+        with suppress(ImportError):
+            return load(instructions)
+    return load("baseline")
 
 
 def instruction_sets() -> list[str]:

@@ -57,12 +57,6 @@ class GloGNN(Population):
     Z has n rows and columns and is never formed: see :meth:`_gather`. W_A has a row for every node, so the model is
     tied to its graph. The authors' code drops features and then discards what it dropped: no dropout on the input.
 
-    Args:
-        graph: gives the numbers of nodes, features and classes.
-        options: the model's shape.
-        seeds: one for each member.
-        dtype: float32, or float64 for checks.
-
     References:
         Li et al., Finding Global Homophily in Graph Neural Networks When Meeting Heterophily, 2022, Eqs. (4) to (11).
     """

@@ -41,12 +41,6 @@ class Linkx(Population):
     adjacency has a weight for every node, so the model is tied to its graph. The authors' code shifts the adjacency
     where node 0 has no edge, and its optional inner dropout acts in evaluation too: neither is repeated here.
 
-    Args:
-        graph: gives the numbers of nodes, features and classes.
-        options: the model's shape.
-        seeds: one for each member.
-        dtype: float32, or float64 for checks.
-
     References:
         Lim et al., Large Scale Learning on Non-Homophilous Graphs: New Benchmarks and Strong Simple Methods, 2021,
         Eqs. (1) and (2).

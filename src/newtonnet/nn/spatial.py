@@ -53,12 +53,6 @@ class GCN(Population):
     (there it starts at 0, has gradient 0 and only gathers rounding). The paper also drops features and decays the first
     layer only; the repositories that compare with GCN do neither, and nor do we.
 
-    Args:
-        graph: gives the numbers of features and classes.
-        options: the model's shape.
-        seeds: one for each member.
-        dtype: float32, or float64 for checks.
-
     References:
         Kipf, Welling, Semi-Supervised Classification with Graph Convolutional Networks, 2017, Eq. (9).
     """
@@ -102,12 +96,6 @@ class ChebNet(Population):
     ``degree`` is the true degree: PyG's ``K`` counts coefficients, and the repositories' "K = 2" is degree 1 in some
     (GPRGNN, BernNet) and 2 in others (ChebNetII). The paper classifies whole graphs; this is the network for nodes
     that Kipf and Welling compare with.
-
-    Args:
-        graph: gives the numbers of features and classes.
-        options: the model's shape.
-        seeds: one for each member.
-        dtype: float32, or float64 for checks.
 
     References:
         Defferrard, Bresson, Vandergheynst, Convolutional Neural Networks on Graphs with Fast Localized Spectral
@@ -163,12 +151,6 @@ class MixHop(Population):
     them to C. This is the LINKX repository's version, which the NewtonNet paper's comparison uses: the bias is
     propagated too, widths are equal and the output is a linear map. The paper has no biases, a width for each power,
     dropout and unit length on the features, and a softmax-weighted sum at the end.
-
-    Args:
-        graph: gives the numbers of features and classes.
-        options: the model's shape.
-        seeds: one for each member.
-        dtype: float32, or float64 for checks.
 
     References:
         Abu-El-Haija et al., MixHop: Higher-Order Graph Convolutional Architectures via Sparsified Neighborhood Mixing,
