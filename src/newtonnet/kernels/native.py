@@ -40,7 +40,7 @@ def available() -> bool:
                 f"{missing}, and {SETTING}=require asks for them; reinstall newtonnet where there is a C++ compiler"
             ) from error
         logging.getLogger("newtonnet").warning(
-            "%s: torch does the same work, two to four times slower. Reinstall newtonnet with a C++ compiler, "
+            "%s: torch does the same work more slowly. Reinstall newtonnet with a C++ compiler, "
             "or set %s=off to hide this message",
             missing,
             SETTING,
