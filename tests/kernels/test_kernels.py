@@ -211,7 +211,8 @@ def test_a_step_of_adam_equals_torch(shape, axis, dtype, decoupled, rng):
     for step in range(1, 5):
         gradient = normal(rng, *shape, dtype=dtype)
         by_member = [torch.tensor(part, dtype=dtype) for part in (rates, decays)]
-        kernels.adam_step(parameter, gradient, first, second, *by_member, axis=axis, step=step, decoupled=decoupled)
+        blocks = kernels.arrays(parameter, first, second, *by_member)
+        kernels.adam_step(blocks, gradient, axis=axis, step=step, decoupled=decoupled)
         for p in range(members):
             theirs[p].grad = gradient.select(axis, p).clone()
             optimisers[p].step()
@@ -236,6 +237,7 @@ def test_unused_numbers_behind_a_row_are_neither_read_nor_written(native, rng):
         whole = torch.full((4 * width + 64,), float("nan"))
         x = whole[: 4 * width].view(4, 1, width).copy_(normal(rng, 4, 1, width))
         out = torch.full((6 * width + 64,), 7.0)
-        native.multiply(pattern.native, values, x, out[: 6 * width].view(6, 1, width), False, None, None, 1)
+        blocks = kernels.arrays(values, x, out[: 6 * width].view(6, 1, width))
+        native.multiply(pattern.native, *blocks, None, None, 1)
         assert torch.isfinite(out).all()
         assert (out[6 * width :] == 7).all()

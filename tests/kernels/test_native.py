@@ -8,8 +8,11 @@ import pytest
 import torch
 
 from newtonnet import kernels
-from newtonnet.kernels import Mask, Pattern, use_threads
+from newtonnet.kernels import Mask, Pattern, arrays, use_threads
 from newtonnet.kernels.native import native
+
+INCOMPATIBLE = "incompatible function arguments"
+"""What pybind11 says of an array of another type, or one that is not contiguous."""
 
 built = pytest.mark.skipif(not kernels.available(), reason="the kernels were not built")
 
@@ -41,7 +44,6 @@ def ones(*shape, dtype=torch.float32):
         (pattern(columns=(1, 0, 2)), "column index 2 needs more rows than the 2 of x"),
         (pattern(columns=(1, 0, 2**31 - 1)), "needs more rows"),
         (pattern(behind=0, columns=()), "32 indices behind"),
-        (Pattern(torch.zeros(4).int()[::2], torch.zeros(32).int()), "row pointers must be contiguous"),
         (Pattern(torch.zeros(2, 2).int(), torch.zeros(32).int()), "1 dimensions"),
     ],
 )
@@ -51,9 +53,15 @@ def test_a_pattern_that_reaches_outside_is_refused(wrong, message):
 
 
 @built
+def test_row_pointers_with_gaps_are_refused():
+    with pytest.raises(TypeError, match="incompatible constructor arguments"):
+        native().Csr(*arrays(torch.zeros(4).int()[::2], torch.zeros(32).int()))
+
+
+@built
 def test_a_pattern_without_row_pointers_is_refused():
     with pytest.raises(ValueError, match="needs a row pointer"):
-        native().Csr(torch.empty(0).int(), torch.zeros(32).int())
+        native().Csr(*arrays(torch.empty(0).int(), torch.zeros(32).int()))
 
 
 @built
@@ -61,20 +69,20 @@ def test_a_pattern_without_row_pointers_is_refused():
     ("options", "error", "message"),
     [
         ({"values": ones(2)}, ValueError, r"values must have shape \(3\), got \(2\)"),
-        ({"values": ones(3, dtype=torch.float64)}, TypeError, "values must be of type torch.float32"),
-        ({"values": [1.0, 2.0, 3.0]}, TypeError, "values must be a torch tensor, got list"),
-        ({"values": None}, TypeError, "values must be of type torch.float32, got None"),
+        ({"values": ones(3, dtype=torch.float64)}, TypeError, INCOMPATIBLE),
+        ({"values": [1.0, 2.0, 3.0]}, TypeError, "work on torch tensors"),
+        ({"values": None}, TypeError, "NoneType"),
         ({"x": ones(2, 4)}, ValueError, "not enough values"),
-        ({"x": ones(2, 1, 8)[:, :, ::2]}, ValueError, "x must be contiguous"),
-        ({"x": ones(2, 1, 4).int(), "values": ones(3).int()}, TypeError, "float32 or float64"),
-        ({"x": ones(2, 1, 4).to("meta")}, TypeError, "must be on the CPU"),
+        ({"x": ones(2, 1, 8)[:, :, ::2]}, TypeError, INCOMPATIBLE),
+        ({"x": ones(2, 1, 4).int(), "values": ones(3).int()}, TypeError, INCOMPATIBLE),
+        ({"x": ones(2, 1, 4).to("meta")}, TypeError, "meta"),
         ({"bias": ones(4)}, ValueError, r"bias must have shape \(1, 4\), got \(4\)"),
         ({"order": torch.tensor([0, 1, 3])}, ValueError, "order must hold places from 0 to 2"),
         ({"order": torch.tensor([0, 1, -1])}, ValueError, "order must hold places from 0 to 2"),
         ({"order": torch.tensor([0, 1, 3]), "gaps": True, "x": ones(2, 1, 256)}, ValueError, "order must hold"),
         ({"order": torch.tensor([0, 1, 2]).int()}, TypeError, "order must be of type torch.int64"),
         ({"mask": Mask((1, 2), 5, 1.0)}, ValueError, "one key for each of 1 members, got 2"),
-        ({"mask": Mask((1,), 65536, 1.0)}, ValueError, "threshold must be from 0 to 65535"),
+        ({"mask": Mask((1,), 65536, 1.0)}, TypeError, INCOMPATIBLE),
     ],
 )
 def test_a_product_of_wrong_arrays_is_refused(options, error, message):
@@ -101,11 +109,11 @@ def operator(**changed):
     [
         ({"order": torch.tensor([0, 0]).int()}, ValueError, "every number from 0 to 1 once"),
         ({"order": torch.tensor([0, 2]).int()}, ValueError, "every number from 0 to 1 once"),
-        ({"order": torch.tensor([0, 1])}, TypeError, "order must be of type torch.int32"),
+        ({"order": torch.tensor([0, 1])}, TypeError, INCOMPATIBLE),
         ({"order": torch.tensor([0]).int()}, ValueError, r"order must have shape \(2\)"),
         ({"columns": torch.tensor([1, 2, *[0] * 32]).int()}, ValueError, "column index 2"),
         ({"values": ones(3)}, ValueError, r"values must have shape \(2\)"),
-        ({"values": ones(2).double()}, TypeError, "values must be of type torch.float32"),
+        ({"values": ones(2).double()}, TypeError, INCOMPATIBLE),
         ({"scale": ones(3)}, ValueError, r"scale must have shape \(2\)"),
     ],
 )
@@ -124,7 +132,7 @@ def test_an_operator_of_wrong_arrays_is_refused(changed, error, message):
         (ones(2, 4), ones(2, 4), ones(2, 3), ValueError),
         (ones(2, 4), ones(2, 4).double(), None, TypeError),
         (ones(2, 4).double(), ones(2, 4).double(), None, TypeError),
-        (ones(4, 2).T, ones(2, 4), None, ValueError),
+        (ones(4, 2).T, ones(2, 4), None, TypeError),
     ],
 )
 def test_a_series_of_wrong_arrays_is_refused(x, coefficients, against, error):
@@ -138,9 +146,9 @@ def test_a_series_of_wrong_arrays_is_refused(x, coefficients, against, error):
     [
         (lambda: kernels.drop(ones(2, 2, 3), Mask((1,), 5, 1.0)), ValueError),
         (lambda: kernels.drop(ones(2, 2, 3), None), TypeError),
-        (lambda: native().drop(ones(2, 6), ones(2, 6), Mask((1,), 5, 1.0), 0, 1), ValueError),
+        (lambda: native().drop(*arrays(ones(2, 6), ones(2, 6)), Mask((1,), 5, 1.0), 0, 1), ValueError),
         (
-            lambda: kernels.series(native().Csr(pattern().rows, pattern().columns), 3, ones(2, 4), ones(2, 4), None),
+            lambda: kernels.series(pattern().native, 3, ones(2, 4), ones(2, 4), None),
             TypeError,
         ),
         (lambda: kernels.drop_flat(ones(2, 6).int(), Mask((1,), 5, 1.0)), TypeError),
@@ -168,10 +176,11 @@ def test_dense_blocks_that_do_not_fit_are_refused(call, error):
     ],
 )
 def test_a_step_of_adam_with_wrong_arrays_is_refused(changed):
-    blocks = {name: ones(3, 5) for name in ("parameter", "gradient", "first", "second")}
-    rest = {"rates": ones(3), "decays": ones(3), "axis": 0, "step": 1, "decoupled": False}
-    with pytest.raises((TypeError, ValueError), match="must"):
-        kernels.adam_step(**{**blocks, **rest, **changed})
+    blocks = {name: ones(3, 5) for name in ("parameter", "first", "second")} | {"rates": ones(3), "decays": ones(3)}
+    rest = {"gradient": ones(3, 5), "axis": 0, "step": 1, "decoupled": False}
+    blocks, rest = ({name: changed.get(name, part) for name, part in parts.items()} for parts in (blocks, rest))
+    with pytest.raises((TypeError, ValueError), match=f"must|{INCOMPATIBLE}"):
+        kernels.adam_step(arrays(*blocks.values()), **rest)
 
 
 def test_threads_are_restored():
@@ -298,5 +307,5 @@ def test_missing_kernels_that_are_required_are_an_error():
 
 @built
 def test_none_where_a_tensor_must_be_is_refused():
-    with pytest.raises(TypeError, match="x must be a torch tensor, got None"):
+    with pytest.raises(TypeError, match=INCOMPATIBLE):
         native().drop(None, None, None, 0, 1)

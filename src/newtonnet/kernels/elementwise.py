@@ -1,11 +1,13 @@
 """Passes over dense blocks: dropout and one step of the optimiser."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from .native import native
+from .native import arrays, native
 from .threads import threads_for
 
 STEP = 0x9E3779B97F4A7C15
@@ -24,8 +26,7 @@ FLAT = 64
 """Numbers in a row of a block that has no shape of its own."""
 
 
-@dataclass(frozen=True)
-class Mask:
+class Mask(NamedTuple):
     """Dropout of a block ``(n, P, d)``.
 
     Attributes:
@@ -61,7 +62,7 @@ def drop_flat(x: Tensor, mask: Mask) -> Tensor:
 
 
 def _drop(x: Tensor, out: Tensor, mask: Mask, word: int) -> Tensor:
-    native().drop(x, out, mask, word, threads_for(x.numel()))
+    native().drop(*arrays(x, out), mask, word, threads_for(x.numel()))
     return out
 
 
@@ -73,28 +74,17 @@ EPSILON = 1e-8
 
 
 def adam_step(
-    parameter: Tensor,
-    gradient: Tensor,
-    first: Tensor,
-    second: Tensor,
-    rates: Tensor,
-    decays: Tensor,
-    *,
-    axis: int,
-    step: int,
-    decoupled: bool,
+    blocks: Sequence[NDArray[Any] | None], gradient: Tensor, *, axis: int, step: int, decoupled: bool
 ) -> None:
     """Move a parameter and its moments by one step of Adam, every number read and written once.
 
     Args:
-        parameter: contiguous, changed in place.
-        gradient: contiguous, of the same shape.
-        first: the first moment, contiguous, changed in place.
-        second: the second moment, contiguous, changed in place.
-        rates: learning rate of each member, ``(P,)`` or that with axes of length 1.
-        decays: weight decay of each member, shaped like ``rates``.
+        blocks: :func:`arrays` of the parameter and its first and second moment, which are changed in place, and of the
+            learning rate and the weight decay of each member, ``(P,)`` or that with axes of length 1.
+        gradient: contiguous, of the parameter's shape.
         axis: the parameter's population axis, of length P.
         step: number of this step, from 1.
         decoupled: shrink the parameter itself by rate times decay, instead of adding the decay to the gradient.
     """
-    native().adam(parameter, gradient, first, second, rates, decays, axis, step, decoupled, *BETAS, EPSILON)
+    parameter, *rest = blocks
+    native().adam(parameter, *arrays(gradient), *rest, axis, step, decoupled, *BETAS, EPSILON)

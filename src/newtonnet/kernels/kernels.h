@@ -77,10 +77,10 @@ template <class T> struct Matrix {  // CSR; without values all are 1. The column
 };
 
 // Entries summed side by side: enough to hide the latency of an addition.
-constexpr int side_by_side(int registers) { return registers == 1 ? 4 : registers == 2 ? 3 : 2; }
+template <class R> constexpr int SIDE_BY_SIDE = R::registers == 1 ? 4 : R::registers == 2 ? 3 : 2;
 
-// The sum over row i's entries of the value times the row of x that `at(column)` points to.
-template <class R, bool Weighted, bool Prefetch, class T, class At>
+// The sum over row i's entries of the value times the row of x that `at(column)` points to; S entries side by side.
+template <class R, int S, bool Weighted, bool Prefetch, class T, class At>
 INLINE R row_sum(const Matrix<T>& m, i64 i, const At& at) {
   const auto entry = [&](R& sum, i64 e) __attribute__((always_inline)) {
     if constexpr (Prefetch) {
@@ -94,13 +94,12 @@ INLINE R row_sum(const Matrix<T>& m, i64 i, const At& at) {
       else s += load<V>(from + o);
     }, sum);
   };
-  constexpr int S = side_by_side(R::registers);
   const i64 last = m.rows[i + 1];
   i64 e = m.rows[i];
   R sum{}, second{}, third{}, fourth{};
   for (const i64 middle = e + (last - e) / S * S; e < middle; e += S) {
     entry(sum, e);
-    entry(second, e + 1);
+    if constexpr (S > 1) entry(second, e + 1);
     if constexpr (S > 2) entry(third, e + 2);
     if constexpr (S > 3) entry(fourth, e + 3);
   }
@@ -121,6 +120,7 @@ template <class T> struct Product {  // out = A x, or drop(max(A x + bias, 0)); 
 };
 
 // Registers of a row that is not whole reach into the next row; the last row of x has none, so a copy of it is read.
+// Entries are summed one after the other, so that leaving out those of value 0 changes no bit.
 template <class T> void multiply(const Product<T>& given, i64 lo, i64 hi) {
   each_tile<T>(given.members, given.d, [&]<class R, class Whole>(R, Whole whole, i64 p, i64 first, i64 used) NOINLINE {
     const Product<T> s = given;  // a copy of its own stays in registers, whatever is written
@@ -131,7 +131,7 @@ template <class T> void multiply(const Product<T>& given, i64 lo, i64 hi) {
     R bias = s.bias ? load_row<R>(s.bias + column, used) : R{};
     alignas(64) u16 bits[R::width + HASHED];
     for (i64 i = lo; i < hi; ++i) {
-      R sum = row_sum<R, true, true>(s.matrix, i, [&](i32 c) {
+      R sum = row_sum<R, 1, true, true>(s.matrix, i, [&](i32 c) {
         const T* from = x + i64(u32(c)) * wide;
         return whole || c != s.m - 1 ? from : last_row;
       });
@@ -144,35 +144,6 @@ template <class T> void multiply(const Product<T>& given, i64 lo, i64 hi) {
       store_row(s.out + i * wide + column, sum, used);
     }
   });
-}
-
-// Copies the entries that are not 0. An entry remains in the sum that it is added to, and sums that lose more entries
-// than others are filled up with zeros, so that the product keeps its bits.
-template <class T>
-void leave_out_zeros(const Matrix<T>& from, i64 n, int sums, i32* rows, i32* columns, T* values) {
-  const auto copy = [&](i64 e, i64 to) {
-    columns[to] = from.columns[e];
-    values[to] = from.values[e];
-    return values[to] != 0;
-  };
-  i64 base = 0;
-  rows[0] = 0;
-  for (i64 i = 0; i < n; ++i) {
-    const i64 first = from.rows[i], last = from.rows[i + 1], middle = first + (last - first) / sums * sums;
-    i64 next[4], end = base;
-    for (int k = 0; k < sums; ++k) next[k] = base + k;
-    for (i64 e = first; e < middle; e += sums) {
-      for (int k = 0; k < sums; ++k) next[k] += copy(e + k, next[k]) ? sums : 0;  // what follows overwrites a zero
-    }
-    for (int k = 0; k < sums; ++k) end = std::max(end, next[k] - k);
-    for (int k = 0; k < sums; ++k) {
-      for (; next[k] < end; next[k] += sums) columns[next[k]] = 0, values[next[k]] = 0;
-    }
-    for (i64 e = middle; e < last; ++e) copy(e, end++);
-    base = end;
-    rows[i + 1] = i32(base);
-  }
-  std::fill(columns + base, columns + base + AHEAD, 0);
 }
 
 // ---- a Chebyshev series: T_1 = -A x, then T_k = -2 A T_{k-1} - T_{k-2}, which overwrites T_{k-2}
@@ -216,7 +187,7 @@ void term(const Series<T>& given, i64 k, const T* now, T* out, i64 first, i64 us
   R weights = load_row<R>(s.coefficients + k * s.columns + first, used), products{};
   for (i64 i = lo; i < hi; ++i) {
     const i64 at = i * R::width;
-    R sum = row_sum<R, Weighted, Prefetch>(s.matrix, i, [&](i32 c) { return now + i64(u32(c)) * R::width; });
+    R sum = row_sum<R, SIDE_BY_SIDE<R>, Weighted, Prefetch>(s.matrix, i, [&](i32 c) { return now + i64(u32(c)) * R::width; });
     const T scale = Weighted ? alpha : alpha * (s.scale[i] * s.scale[i]);
     each([&]<class V>(int o, V& v, V& c, V& p) {
       v = v * scale + load<V>(before + at + o) * beta;

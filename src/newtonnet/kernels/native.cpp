@@ -1,12 +1,13 @@
 // The Python module: checks every array where it enters, then runs the kernels without Python's lock. This file is
 // compiled once for each instruction set, into a module with the name MODULE_NAME.
-#include <pybind11/pybind11.h>
+#include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
 #include <ranges>
 #include <sstream>
 
 #include "kernels.h"
+#include "layer.h"
 
 namespace py = pybind11;
 
@@ -14,14 +15,12 @@ namespace newtonnet {
 
 constexpr i64 LAST_CACHE = 1 << 24;  // a block above this many bytes is taken not to stay in any cache
 constexpr i64 CORE_CACHE = 1 << 18;  // a block above this many bytes is taken not to stay in a core's own cache
-constexpr i64 WORTH_THINNING = 128;  // columns below which a zero is multiplied faster than it is left out
 
-// ---- tensors
+// ---- arrays
 
 using Shape = std::vector<i64>;
-
-template <class T> PyObject* type_of = nullptr;                             // torch's type, which is never freed
-struct { PyObject *dtype, *is_cpu, *shape, *is_contiguous, *data_ptr; } names;  // of attributes, made once
+template <class T> using Block = py::array_t<T, py::array::c_style>;  // pybind11 refuses other types and gaps
+template <class T> using Maybe = std::optional<Block<T>>;
 
 std::ostream& operator<<(std::ostream& to, const Shape& shape) {
   to << "(";
@@ -30,70 +29,47 @@ std::ostream& operator<<(std::ostream& to, const Shape& shape) {
 }
 
 // Throws an error with these parts as its message, unless all is right.
-template <class Error, class... Parts> void require(bool right, const Parts&... parts) {
+template <class... Parts> void require(bool right, const Parts&... parts) {
   if (right) return;
   std::ostringstream message;
   (message << ... << parts);
-  throw Error(message.str());
+  throw py::value_error(message.str());
 }
 
-// A contiguous tensor on the CPU, or None.
-struct Array {
-  const char* name;
-  PyObject* dtype = Py_None;
-  void* data = nullptr;
-  Shape shape;
-  i64 count = 1;
+Shape shape_of(const py::array& x) { return {x.shape(), x.shape() + x.ndim()}; }
 
-  Array(const char* called, py::handle tensor, size_t dimensions = 0) : name(called) {
-    require<py::type_error>(!dimensions || !tensor.is_none(), name, " must be a torch tensor, got None");
-    if (tensor.is_none()) return;
-    require<py::type_error>(py::hasattr(tensor, "data_ptr"), name, " must be a torch tensor, got ",
-                            Py_TYPE(tensor.ptr())->tp_name);
-    const auto get = [&](PyObject* attribute) { return py::object(tensor.attr(py::handle(attribute))); };
-    dtype = get(names.dtype).ptr();
-    require<py::type_error>(get(names.is_cpu).cast<bool>(), name, " must be on the CPU");
-    for (const py::handle size : py::tuple(get(names.shape))) count *= shape.emplace_back(size.cast<i64>());
-    require<py::value_error>(!dimensions || dimensions == shape.size(), name, " must have ", dimensions,
-                             " dimensions, got ", shape);
-    require<py::value_error>(get(names.is_contiguous)().cast<bool>(), name, " must be contiguous");
-    data = PyLong_AsVoidPtr(get(names.data_ptr)().ptr());
-  }
-
-  bool given() const { return dtype != Py_None; }
-
-  // The data, if the type is T and the shape is as expected.
-  template <class T> T* as(const Shape& expected) const {
-    const py::handle wanted = type_of<T>, got = dtype;
-    require<py::type_error>(got.is(wanted), name, " must be of type ", wanted, ", got ", got);
-    require<py::value_error>(shape == expected, name, " must have shape ", expected, ", got ", shape);
-    return static_cast<T*>(data);
-  }
-  template <class T> T* or_null(const Shape& expected) const { return given() ? as<T>(expected) : nullptr; }
-};
-
-// Calls f with a number of the array's type.
-template <class F> void by_type(const Array& x, const F& f) {
-  if (x.dtype == type_of<float>) return f(0.0f);
-  require<py::type_error>(x.dtype == type_of<double>, x.name, " must be of type float32 or float64");
-  f(0.0);
+template <size_t D> std::array<i64, D> sizes(const char* name, const py::array& x) {
+  std::array<i64, D> found;
+  require(x.ndim() == D, name, " must have ", D, " dimensions, got ", shape_of(x));
+  std::copy_n(x.shape(), D, found.begin());
+  return found;
 }
 
-struct Keys : Mask {  // a mask from Python, or None
-  std::vector<u64> own;
+// The data of an array that must have this shape: to read, null where there is none, and to write.
+template <class T> const T* read(const char* name, const Maybe<T>& x, const Shape& expected) {
+  require(!x || shape_of(*x) == expected, name, " must have shape ", expected, ", got ", x ? shape_of(*x) : Shape{});
+  return x ? x->data() : nullptr;
+}
+template <class T> const T* read(const char* name, const Block<T>& x, const Shape& expected) {
+  require(shape_of(x) == expected, name, " must have shape ", expected, ", got ", shape_of(x));
+  return x.data();
+}
+template <class T> T* write(const char* name, Block<T>& x, const Shape& expected) {
+  read(name, x, expected);
+  return x.mutable_data();
+}
+template <class T> T* write(const char* name, Maybe<T>& x, const Shape& expected) {
+  return x ? write(name, *x, expected) : nullptr;
+}
 
-  Keys(py::handle given, i64 members) {
-    if (given.is_none()) return;
-    own = given.attr("keys").cast<std::vector<u64>>();
-    const i64 limit = given.attr("threshold").cast<i64>(), count = i64(own.size());
-    require<py::value_error>(count == members, "a mask must have one key for each of ", members,
-                             " members, got ", count);
-    require<py::value_error>(limit >= 0 && limit <= 65535, "a mask's threshold must be from 0 to 65535");
-    keys = own.data();
-    threshold = u16(limit);
-    scale = given.attr("scale").cast<double>();
-  }
-};
+using GivenMask = std::optional<std::tuple<std::vector<u64>, u16, double>>;  // keys, threshold, scale
+
+Mask checked(const GivenMask& given, i64 members) {
+  if (!given) return {};
+  const auto& [keys, threshold, scale] = *given;
+  require(i64(keys.size()) == members, "a mask must have one key for each of ", members, " members, got ", keys.size());
+  return {keys.data(), threshold, scale};
+}
 
 // ---- threads
 
@@ -116,184 +92,318 @@ template <class T> void add_up(const T* parts, i64 threads, i64 count, T* total)
 
 // ---- sparse matrices
 
-// Python checks the numbers of the rows, columns and order; the tensors must not be written to afterwards.
+// Python checks the numbers in the arrays, which must not be written to afterwards.
 struct Csr {
-  py::tuple kept;
-  Array order, values, scale;  // None for a matrix that only `multiply` reads
-  const i32 *rows, *columns;
+  Block<i32> row_pointers, column_indices;
   i64 n, entries;
 
-  Csr(py::object r, py::object c, py::object o, py::object v, py::object s)
-      : kept(py::make_tuple(r, c, o, v, s)), order("order", o), values("values", v), scale("scale", s) {
-    const Array row_pointers("row pointers", r, 1), column_indices("column indices", c, 1);
-    n = row_pointers.count - 1;
-    entries = column_indices.count - AHEAD;
-    require<py::value_error>(n >= 0 && entries >= 0, "a matrix needs a row pointer, and ", AHEAD,
-                             " indices behind its entries");
-    rows = row_pointers.as<i32>({n + 1});
-    columns = column_indices.as<i32>({entries + AHEAD});
-    if (!scale.given()) return;
-    order.as<i32>({n});
-    by_type(scale, [&]<class T>(T) { scale.as<T>({n}), values.or_null<T>({entries}); });
+  Csr(Block<i32> rows, Block<i32> columns) : row_pointers(rows), column_indices(columns) {
+    n = sizes<1>("row pointers", rows)[0] - 1;
+    entries = sizes<1>("column indices", columns)[0] - AHEAD;
+    require(n >= 0 && entries >= 0, "a matrix needs a row pointer, and ", AHEAD, " indices behind its entries");
+  }
+  template <class T> Matrix<T> with(const T* values) const {
+    return {row_pointers.data(), column_indices.data(), values};
   }
 };
 
-void run_series(const Csr& op, py::handle x_, py::handle other_, py::handle coefficients_, py::handle out_,
-                py::handle inner_, i64 threads) {
-  const Array x("x", x_, 2), other("against", other_), coefficients("coefficients", coefficients_, 2);
-  const Array out("out", out_), inner("inner products", inner_);
-  const i64 n = op.n, columns = x.shape[1], terms = coefficients.shape[0];
-  require<py::value_error>(terms > 0, "coefficients must have one row or more");
-  by_type(op.scale, [&]<class T>(T) {
-    Series<T> s{.matrix = {op.rows, op.columns, static_cast<const T*>(op.values.data)},
-                .order = static_cast<const i32*>(op.order.data),
-                .scale = static_cast<const T*>(op.scale.data),
-                .x = x.as<T>({n, columns}),
-                .other = other.or_null<T>({n, columns}),
-                .coefficients = coefficients.as<T>({terms, columns}),
-                .out = out.as<T>({n, columns}),
-                .columns = columns,
-                .degree = terms - 1};
-    T* products = other.given() ? inner.as<T>({terms, columns}) : nullptr;
-    if (products) std::fill_n(products, terms * columns, T(0));
-    if (x.count == 0) return;
-    // So many columns at once that a block stays in the cache, if eight do; rows fill lines of 64 bytes.
-    const i64 fitting = LAST_CACHE / (n * i64(sizeof(T))), line = 64 / i64(sizeof(T));
-    s.at_once = std::min({columns, WIDEST<T>, std::max<i64>(fitting / line * line, 8)});
-    s.prefetch = n * s.at_once * i64(sizeof(T)) > CORE_CACHE;
-    py::gil_scoped_release unlocked;
-    Team team(std::min(threads, n));
-    s.team = &team;
-    const i64 width = with_row<T>(s.at_once, []<class R>(R) { return R::width; });
-    const i64 height = n * width, parts = team.size * terms * columns;
-    Workspace room;
-    s.inner = room.array<T>(parts);
-    s.a = room.array<T>(height);
-    s.b = room.array<T>(height);
-    s.total = room.array<T>(height);
-    s.against = products ? room.array<T>(height) : nullptr;
-    in_shares(team, n, op.rows, [&](i64 lo, i64 hi, int thread) { series(s, lo, hi, thread); });
-    if (products) add_up(s.inner, team.size, terms * columns, products);
-  });
+template <class T> struct Operator {
+  Csr matrix;
+  Block<i32> order;
+  Maybe<T> values;
+  Block<T> scale;
+};
+
+template <class T>
+Operator<T> make_operator(const Csr& matrix, Block<i32> order, Maybe<T> values, Block<T> scale) {
+  read("order", order, {matrix.n});
+  read("values", values, {matrix.entries});
+  read("scale", scale, {matrix.n});
+  return {matrix, order, values, scale};
 }
 
-void run_multiply(const Csr& matrix, py::handle values_, py::handle x_, py::handle out_, bool gaps, py::handle bias_,
-                  py::handle mask_, i64 threads) {
-  const Array values("values", values_), x("x", x_, 3), out("out", out_), bias("bias", bias_);
-  const i64 n = matrix.n, m = x.shape[0], members = x.shape[1], d = x.shape[2], entries = matrix.entries;
-  const Keys mask(mask_, members);
-  by_type(x, [&]<class T>(T) {
-    Product<T> s{{matrix.rows, matrix.columns, values.as<T>({entries})}, x.as<T>(x.shape),
-                 bias.or_null<T>({members, d}), out.as<T>({n, members, d}), m, members, d, mask};
-    if (out.count == 0) return;
-    py::gil_scoped_release unlocked;
-    if (!s.bias && !s.mask.keys) {  // no need to distinguish members
-      s.d *= s.members;
-      s.members = 1;
-    }
-    // Zeros are left out where all tiles of the product sum equally many entries side by side.
-    const auto sums_of = [](i64 tile) {
-      return with_row<T>(tile, []<class R>(R) { return side_by_side(R::registers); });
-    };
-    const i64 rest = s.d % WIDEST<T>;
-    const int sums = sums_of(std::min(s.d, WIDEST<T>));
-    Workspace room;
-    if (gaps && members * d >= WORTH_THINNING && (!rest || sums_of(rest) == sums)) {
-      T* kept = room.array<T>(entries);
-      i32 *rows = room.array<i32>(n + 1), *columns = room.array<i32>(entries + AHEAD);
-      leave_out_zeros(s.matrix, n, sums, rows, columns, kept);
-      s.matrix = {rows, columns, kept};
-    }
-    Team team(std::min(threads, n));
-    in_shares(team, n, s.matrix.rows, [&](i64 lo, i64 hi, int) { multiply(s, lo, hi); });
-  });
+template <class T>
+void run_series(const Operator<T>& op, Block<T> x, Maybe<T> other, Block<T> coefficients, Block<T> out, Maybe<T> inner,
+                i64 threads) {
+  const auto [n, columns] = sizes<2>("x", x);
+  const i64 terms = sizes<2>("coefficients", coefficients)[0];
+  require(terms > 0, "coefficients must have one row or more");
+  require(!other == !inner, "inner products must be given with the block that they are with");
+  Series<T> s{.matrix = op.matrix.with(op.values ? op.values->data() : nullptr),
+              .order = op.order.data(),
+              .scale = op.scale.data(),
+              .x = read("x", x, {op.matrix.n, columns}),
+              .other = read("against", other, {n, columns}),
+              .coefficients = read("coefficients", coefficients, {terms, columns}),
+              .out = write("out", out, {n, columns}),
+              .columns = columns,
+              .degree = terms - 1};
+  T* products = write("inner products", inner, {terms, columns});
+  if (products) std::fill_n(products, terms * columns, T(0));
+  if (x.size() == 0) return;
+  // So many columns at once that a block stays in the cache, if eight do; rows fill lines of 64 bytes.
+  const i64 fitting = LAST_CACHE / (n * i64(sizeof(T))), line = 64 / i64(sizeof(T));
+  s.at_once = std::min({columns, WIDEST<T>, std::max<i64>(fitting / line * line, 8)});
+  s.prefetch = n * s.at_once * i64(sizeof(T)) > CORE_CACHE;
+  py::gil_scoped_release unlocked;
+  Team team(std::min(threads, n));
+  s.team = &team;
+  const i64 width = with_row<T>(s.at_once, []<class R>(R) { return R::width; });
+  const i64 height = n * width, parts = team.size * terms * columns;
+  Workspace room;
+  s.inner = room.array<T>(parts);
+  s.a = room.array<T>(height);
+  s.b = room.array<T>(height);
+  s.total = room.array<T>(height);
+  s.against = products ? room.array<T>(height) : nullptr;
+  in_shares(team, n, s.matrix.rows, [&](i64 lo, i64 hi, int thread) { series(s, lo, hi, thread); });
+  if (products) add_up(s.inner, team.size, terms * columns, products);
+}
+
+template <class T>
+void run_multiply(const Csr& matrix, Block<T> values, Block<T> x, Block<T> out, Maybe<T> bias, const GivenMask& mask,
+                  i64 threads) {
+  const auto [m, members, d] = sizes<3>("x", x);
+  const i64 n = matrix.n;
+  Product<T> s{matrix.with(read("values", values, {matrix.entries})), x.data(), read("bias", bias, {members, d}),
+               write("out", out, {n, members, d}), m, members, d, checked(mask, members)};
+  if (out.size() == 0) return;
+  py::gil_scoped_release unlocked;
+  if (!s.bias && !s.mask.keys) {  // no need to distinguish members
+    s.d *= s.members;
+    s.members = 1;
+  }
+  Team team(std::min(threads, n));
+  in_shares(team, n, s.matrix.rows, [&](i64 lo, i64 hi, int) { multiply(s, lo, hi); });
 }
 
 // ---- dense blocks
 
-void run_drop(py::handle x_, py::handle out_, py::handle mask_, i64 word, i64 threads) {
-  const Array x("x", x_, 3), out("out", out_);
-  const i64 n = x.shape[0], members = x.shape[1], d = x.shape[2];
-  const Keys mask(mask_, members);
-  require<py::type_error>(mask.keys || !members, "dropout needs a mask, got None");
-  by_type(x, [&]<class T>(T) {
-    const T* from = x.as<T>(x.shape);
-    T* to = out.as<T>(x.shape);
-    py::gil_scoped_release unlocked;
-    Team team(std::min(threads, n));
-    in_shares(team, n, nullptr, [&](i64 lo, i64 hi, int) { drop(from, to, members, d, word, mask, lo, hi); });
+template <class T> void run_drop(Block<T> x, Block<T> out, const GivenMask::value_type& given, i64 word, i64 threads) {
+  const auto [n, members, d] = sizes<3>("x", x);
+  const GivenMask own = given;
+  const Mask mask = checked(own, members);
+  const T* from = x.data();
+  T* to = write("out", out, {n, members, d});
+  py::gil_scoped_release unlocked;
+  Team team(std::min(threads, n));
+  in_shares(team, n, nullptr, [&, members = members, d = d](i64 lo, i64 hi, int) {
+    drop(from, to, members, d, word, mask, lo, hi);
   });
 }
 
-void run_backward(py::handle gradient_, py::handle weight_, py::handle hidden_, double scale, py::handle of_z_,
-                  py::handle of_weight_, py::handle of_bias_, i64 threads) {
-  const Array gradient("gradient", gradient_, 3), weight("weight", weight_), hidden("hidden", hidden_, 3);
-  const Array z("z", of_z_), of_weight("gradient of the weight", of_weight_), of_bias("gradient of the bias", of_bias_);
-  const i64 n = hidden.shape[0], members = hidden.shape[1], d = hidden.shape[2], classes = gradient.shape[2];
-  by_type(hidden, [&]<class T>(T) {
-    const Layer<T> s{hidden.as<T>(hidden.shape), weight.as<T>({members, classes, d}),
-                     gradient.as<T>({n, members, classes}), z.as<T>(hidden.shape),
-                     of_weight.as<T>({members, classes, d}), of_bias.as<T>({members, d}),
-                     members, d, classes, T(scale)};
-    py::gil_scoped_release unlocked;
-    Team team(std::min(threads, n));
-    const i64 many = members * classes * d, few = members * d, all = team.size * (many + few);
-    Workspace room;
-    T *parts = room.array<T>(all), *more = parts + team.size * many;
-    std::fill_n(parts, all, T(0));
-    in_shares(team, n, nullptr, [&](i64 lo, i64 hi, int thread) {
-      Layer<T> part = s;
-      part.of_weight = parts + thread * many;
-      part.of_bias = more + thread * few;
-      backward(part, lo, hi);
-    });
-    add_up(parts, team.size, many, s.of_weight);
-    add_up(more, team.size, few, s.of_bias);
+template <class T>
+void run_backward(Block<T> gradient, Block<T> weight, Block<T> hidden, double scale, Block<T> of_z, Block<T> of_weight,
+                  Block<T> of_bias, i64 threads) {
+  const auto [n, members, d] = sizes<3>("hidden", hidden);
+  const i64 classes = sizes<3>("gradient", gradient)[2];
+  const Layer<T> s{hidden.data(), read("weight", weight, {members, classes, d}),
+                   read("gradient", gradient, {n, members, classes}), write("z", of_z, {n, members, d}),
+                   write("gradient of the weight", of_weight, {members, classes, d}),
+                   write("gradient of the bias", of_bias, {members, d}), members, d, classes, T(scale)};
+  py::gil_scoped_release unlocked;
+  Team team(std::min(threads, n));
+  const i64 many = members * classes * d, few = members * d, all = team.size * (many + few);
+  Workspace room;
+  T *parts = room.array<T>(all), *more = parts + team.size * many;
+  std::fill_n(parts, all, T(0));
+  in_shares(team, n, nullptr, [&](i64 lo, i64 hi, int thread) {
+    Layer<T> part = s;
+    part.of_weight = parts + thread * many;
+    part.of_bias = more + thread * few;
+    backward(part, lo, hi);
   });
+  add_up(parts, team.size, many, s.of_weight);
+  add_up(more, team.size, few, s.of_bias);
 }
 
-void run_adam(py::handle parameter, py::handle gradient_, py::handle first_, py::handle second_, py::handle rates_,
-              py::handle decays_, i64 axis, i64 step, bool decoupled, double beta1, double beta2, double epsilon) {
-  const Array value("parameter", parameter), gradient("gradient", gradient_), first("first moment", first_);
-  const Array second("second moment", second_), rates("rates", rates_), decays("decays", decays_);
-  require<py::value_error>(size_t(axis) < value.shape.size(), "axis must be one of the parameter's");
-  require<py::value_error>(step >= 1, "step must be 1 or more");
-  const i64 members = value.shape[size_t(axis)];
-  require<py::value_error>(rates.count == members && decays.count == members,
-                           "rates and decays must have one number for each of ", members, " members");
+template <class T>
+void run_adam(Block<T> parameter, Block<T> gradient, Block<T> first, Block<T> second, Block<T> rates, Block<T> decays,
+              i64 axis, i64 step, bool decoupled, double beta1, double beta2, double epsilon) {
+  const Shape shape = shape_of(parameter);
+  require(size_t(axis) < shape.size(), "axis must be one of the parameter's");
+  require(step >= 1, "step must be 1 or more");
+  const i64 members = shape[size_t(axis)];
+  require(rates.size() == members && decays.size() == members,
+          "rates and decays must have one number for each of ", members, " members");
   i64 inner = 1;  // numbers behind each other that belong to the same member
-  for (size_t k = size_t(axis) + 1; k < value.shape.size(); ++k) inner *= value.shape[k];
+  for (size_t k = size_t(axis) + 1; k < shape.size(); ++k) inner *= shape[k];
   const AdamStep s{beta1, beta2, epsilon, 1 - std::pow(beta1, step), 1 - std::pow(beta2, step), decoupled};
-  by_type(value, [&]<class T>(T) {
-    T *x = value.as<T>(value.shape), *a = first.as<T>(value.shape), *b = second.as<T>(value.shape);
-    const T *g = gradient.as<T>(value.shape), *rate = rates.as<T>(rates.shape), *decay = decays.as<T>(decays.shape);
-    py::gil_scoped_release unlocked;
-    for (i64 at = 0; at < value.count; at += inner) {
-      const i64 member = at / inner % members;
-      adam(s, rate[member], decay[member], inner, x + at, a + at, b + at, g + at);
+  T *x = parameter.mutable_data(), *a = write("first moment", first, shape), *b = write("second moment", second, shape);
+  const T *g = read("gradient", gradient, shape), *rate = rates.data(), *decay = decays.data();
+  py::gil_scoped_release unlocked;
+  for (i64 at = 0; at < parameter.size(); at += inner) {
+    const i64 member = at / inner % members;
+    adam(s, rate[member], decay[member], inner, x + at, a + at, b + at, g + at);
+  }
+}
+
+// ---- a layer of a stack
+
+// The rows of x, or of its left half plus A times its right half where a matrix is given; then scaled, shifted, cut at
+// 0 and dropped. `moments` (2, members, d) gets every column's mean and variance.
+template <class T>
+void run_combine(const std::optional<Csr>& matrix, Maybe<T> values, Block<T> x, Block<T> out, Maybe<T> scale,
+                 Maybe<T> shift, const GivenMask& mask, Maybe<double> moments, i64 threads) {
+  const auto [n, members, wide] = sizes<3>("x", x);
+  const i64 d = sizes<3>("out", out)[2], columns = members * d;
+  const T* from = read("x", x, {n, members, matrix ? 2 * d : d});
+  Combine<T> s{.matrix = {}, .own = from, .near = from + d, .out = write("out", out, {n, members, d}),
+               .scale = read("scale", scale, {members, d}), .shift = read("shift", shift, {members, d}),
+               .mask = checked(mask, members), .mean = nullptr, .deviation = nullptr, .n = n, .members = members, .d = d,
+               .row = members * wide, .member = wide, .out_row = columns, .out_member = d};
+  require(!matrix == !values, "values must be given with their matrix");
+  if (matrix) {
+    require(matrix->n == n, "the matrix must have ", n, " rows");
+    s.matrix = matrix->with(read("values", values, {matrix->entries}));
+  }
+  require(!s.scale == !s.shift, "scale and shift must be given together");
+  double* found = write("moments", moments, {2, members, d});
+  if (out.size() == 0) return;
+  py::gil_scoped_release unlocked;
+  Team team(std::min(threads, n));
+  Workspace room;
+  double* parts = found ? room.array<double>(2 * columns * team.size) : nullptr;
+  std::vector<i64> counts(size_t(team.size));
+  in_shares(team, n, s.matrix.rows, [&](i64 lo, i64 hi, int thread) {
+    Combine<T> part = s;
+    if (found) part.mean = parts + 2 * columns * thread, part.deviation = part.mean + columns;
+    counts[size_t(thread)] = hi - lo;
+    combine(part, lo, hi);
+  });
+  for (i64 k = 0; found && k < columns; ++k) {
+    double mean = 0, deviation = 0;
+    i64 before = 0;
+    for (i64 thread = 0; thread < team.size; ++thread) {
+      const double* part = parts + 2 * columns * thread;
+      const i64 more = counts[size_t(thread)];
+      if (!more) continue;
+      const double delta = part[k] - mean, all = double(before + more);
+      mean += delta * double(more) / all;
+      deviation += part[columns + k] + delta * delta * double(before) * double(more) / all;
+      before += more;
+    }
+    found[k] = mean;
+    found[columns + k] = deviation / double(n);
+  }
+}
+
+// The right half of a block (n, members, 2 d) becomes A times its left half.
+template <class T> void run_gather(const Csr& matrix, Block<T> values, Block<T> block, i64 threads) {
+  const auto [n, members, wide] = sizes<3>("block", block);
+  const i64 d = wide / 2, row = members * wide;
+  T* data = write("block", block, {matrix.n, members, 2 * d});
+  const Combine<T> s{.matrix = matrix.with(read("values", values, {matrix.entries})), .own = nullptr, .near = data,
+                     .out = data + d, .scale = nullptr, .shift = nullptr, .mask = {}, .mean = nullptr,
+                     .deviation = nullptr, .n = n, .members = members, .d = d, .row = row, .member = wide,
+                     .out_row = row, .out_member = wide};
+  if (block.size() == 0) return;
+  py::gil_scoped_release unlocked;
+  Team team(std::min(threads, n));
+  in_shares(team, n, s.matrix.rows, [&](i64 lo, i64 hi, int) { combine(s, lo, hi); });
+}
+
+// Numbers of a member in each row of a gradient of u (n, members, d), or of one with room for as many behind them.
+template <class T> i64 row_of(const Maybe<T>& of_u, i64 d) {
+  return of_u && of_u->ndim() == 3 && of_u->shape(2) == 2 * d ? 2 * d : d;
+}
+
+// Gradients of an activation; `sums` (2, members, d) gets those of shift and scale. With `lines` (5, members, d), which
+// are mean and inverse deviation of u and the slope, offset and pull of its gradient, u was normalised by columns.
+template <class T>
+void run_activation(Block<T> gradient, Block<T> y, Maybe<T> u, double keep, Maybe<T> lines, Maybe<double> sums,
+                    Maybe<T> of_u, i64 threads) {
+  const auto [n, members, d] = sizes<3>("gradient", gradient);
+  const i64 columns = members * d, wide = row_of(of_u, d);
+  const T* line = read("lines", lines, {5, members, d});
+  Activation<T> s{.gradient = gradient.data(), .y = read("y", y, {n, members, d}), .u = read("u", u, {n, members, d}),
+                  .keep = T(keep), .mean = line, .inverse = line ? line + columns : line,
+                  .slope = line ? line + 2 * columns : line, .offset = line ? line + 3 * columns : line,
+                  .pull = line ? line + 4 * columns : line, .of_shift = nullptr, .of_scale = nullptr,
+                  .of_u = write("gradient of u", of_u, {n, members, wide}), .members = members, .d = d,
+                  .out_row = members * wide, .out_member = wide};
+  require(!s.u == !line, "u and lines must be given together");
+  double* total = write("sums", sums, {2, members, d});
+  if (gradient.size() == 0) return;
+  py::gil_scoped_release unlocked;
+  Team team(std::min(threads, n));
+  Workspace room;
+  double* parts = total ? room.array<double>(2 * columns * team.size) : nullptr;
+  in_shares(team, n, nullptr, [&](i64 lo, i64 hi, int thread) {
+    Activation<T> part = s;
+    if (total) {
+      part.of_shift = parts + 2 * columns * thread;
+      part.of_scale = part.of_shift + columns;
+      sum_columns(part, lo, hi);
+    }
+    if (s.of_u) spread(part, lo, hi);
+  });
+  if (total) add_up(parts, team.size, 2 * columns, total);
+}
+
+// y = drop(max(scale * norm(u) + shift, 0)) with every member's row normalised; or, where `gradient` is given, back from
+// y: `sums` (2, members, d) gets the gradients of shift and scale.
+template <class T>
+void run_row_norm(Block<T> u, Block<T> scale, Maybe<T> shift, const GivenMask& mask, double epsilon, Block<T> y,
+                  Maybe<T> gradient, double keep, Maybe<T> of_u, Maybe<double> sums, i64 threads) {
+  const auto [n, members, d] = sizes<3>("u", u);
+  const i64 columns = members * d, wide = row_of(of_u, d);
+  require(!shift != !gradient, "either shift or gradient must be given");
+  require(!gradient == !of_u && !gradient == !sums, "gradient, gradient of u and sums must be given together");
+  RowNorm<T> s{.u = u.data(), .scale = read("scale", scale, {members, d}), .shift = read("shift", shift, {members, d}),
+               .gradient = read("gradient", gradient, {n, members, d}), .y = write("y", y, {n, members, d}),
+               .of_u = write("gradient of u", of_u, {n, members, wide}), .of_shift = nullptr, .of_scale = nullptr,
+               .mask = checked(mask, members), .epsilon = T(epsilon), .members = members, .d = d, .out_member = wide};
+  double* total = write("sums", sums, {2, members, d});
+  if (total) s.mask.scale = keep;
+  if (u.size() == 0) return;
+  py::gil_scoped_release unlocked;
+  Team team(std::min(threads, n));
+  Workspace room;
+  double* parts = total ? room.array<double>(2 * columns * team.size) : nullptr;
+  T* chunks = total ? room.array<T>(2 * columns * team.size) : nullptr;
+  if (total) std::fill_n(parts, 2 * columns * team.size, 0.0);
+  in_shares(team, n, nullptr, [&](i64 lo, i64 hi, int thread) {
+    if (!total) return normalise_rows(s, lo, hi);
+    RowNorm<T> part = s;
+    double* sum = parts + 2 * columns * thread;
+    part.of_shift = chunks + 2 * columns * thread;
+    part.of_scale = part.of_shift + columns;
+    for (i64 from = lo; from < hi; from += CHUNK) {
+      std::fill_n(part.of_shift, 2 * columns, T(0));
+      normalise_rows_back(part, from, std::min(hi, from + CHUNK));
+      for (i64 k = 0; k < 2 * columns; ++k) sum[k] += part.of_shift[k];
     }
   });
+  if (total) add_up(parts, team.size, 2 * columns, total);
+}
+
+// ---- the module
+
+template <class Result, class... Types> void add(py::module_& m, const char* name, Result (*f)(Types...)) {
+  m.def(name, f, (void(std::type_identity<Types>{}), py::arg().noconvert())...);
+}
+
+template <class T> void add_kernels(py::module_& m, const char* name) {
+  py::class_<Operator<T>>(m, name, py::module_local());
+  add(m, "operator", make_operator<T>);
+  add(m, "series", run_series<T>);
+  add(m, "multiply", run_multiply<T>);
+  add(m, "drop", run_drop<T>);
+  add(m, "backward", run_backward<T>);
+  add(m, "adam", run_adam<T>);
+  add(m, "combine", run_combine<T>);
+  add(m, "gather", run_gather<T>);
+  add(m, "activation", run_activation<T>);
+  add(m, "row_norm", run_row_norm<T>);
 }
 
 PYBIND11_MODULE(MODULE_NAME, m) {
-  const auto name = [](const char* text) { return PyUnicode_InternFromString(text); };
-  names = {name("dtype"), name("is_cpu"), name("shape"), name("is_contiguous"), name("data_ptr")};
-  const py::module_ torch = py::module_::import("torch");
-  const auto type = [&](const char* name) { return py::object(torch.attr(name)).release().ptr(); };
-  type_of<float> = type("float32");
-  type_of<double> = type("float64");
-  type_of<i32> = type("int32");
-  type_of<i64> = type("int64");
   pool();  // so that every fork from here on finds it made
-  const py::object none = py::none();
   py::class_<Csr>(m, "Csr", py::module_local())
-      .def(py::init<py::object, py::object, py::object, py::object, py::object>(), py::arg(), py::arg(),
-           py::arg() = none, py::arg() = none, py::arg() = none);
-  m.def("series", run_series);
-  m.def("multiply", run_multiply);
-  m.def("drop", run_drop);
-  m.def("backward", run_backward);
-  m.def("adam", run_adam);
+      .def(py::init<Block<i32>, Block<i32>>(), py::arg().noconvert(), py::arg().noconvert());
+  add_kernels<float>(m, "FloatOperator");
+  add_kernels<double>(m, "DoubleOperator");
 }
 
 }  // namespace newtonnet

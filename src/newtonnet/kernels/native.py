@@ -8,6 +8,8 @@ from importlib import import_module
 from typing import Any
 
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 KINDS = (torch.float32, torch.float64)
 """Types of numbers that the kernels work on."""
@@ -33,7 +35,7 @@ def available() -> bool:
         return False
     try:
         native()
-    except ImportError as error:
+    except Exception as error:  # a broken file can raise anything
         missing = f"the compiled kernels of newtonnet cannot be loaded ({error})"
         if setting == "require":
             raise ImportError(
@@ -53,9 +55,14 @@ def available() -> bool:
 def native() -> Any:
     """The fastest compiled module that this processor can run; an ImportError where none was built."""
     for instructions in reversed(instruction_sets()[1:]):
-        with suppress(ImportError):
+        with suppress(Exception):
             return load(instructions)
     return load("baseline")
+
+
+def kind() -> str:
+    """Who does the work of the kernels: an instruction set of the compiled ones, or ``torch``."""
+    return str(native().__name__).rpartition("_native_")[2] if available() else "torch"
 
 
 def instruction_sets() -> list[str]:
@@ -67,3 +74,11 @@ def instruction_sets() -> list[str]:
 def load(instructions: str) -> Any:
     """The compiled module for an instruction set, ``baseline``, ``avx2`` or ``avx512``."""
     return import_module(f"newtonnet.kernels._native_{instructions}")
+
+
+def arrays(*tensors: Tensor | None) -> list[NDArray[Any] | None]:
+    """The tensors as numpy arrays, which share their memory and are what the kernels check and read."""
+    try:
+        return [t if t is None else t.detach().numpy() if t.requires_grad else t.numpy() for t in tensors]
+    except AttributeError as error:
+        raise TypeError(f"the kernels work on torch tensors: {error}") from error

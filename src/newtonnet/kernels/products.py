@@ -8,11 +8,14 @@ import torch
 from torch import Tensor
 
 from .elementwise import Mask
-from .native import native
+from .native import arrays, native
 from .threads import threads_for
 
 AHEAD = 32
 """Entries between the one that is summed and the one whose row is prefetched."""
+
+WORTH_THINNING = 128
+"""Columns below which a zero is multiplied faster than it is left out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +47,9 @@ class Pattern:
         return Pattern, (self.rows, self.columns)
 
 
-def _make_csr(rows: Tensor, columns: Tensor, *rest: Tensor | None) -> Any:
+def _make_csr(rows: Tensor, columns: Tensor) -> Any:
     """The matrix for the kernels, which check types and shapes but trust the numbers that are checked here."""
-    made, entries = native().Csr(rows, columns, *rest), len(columns) - AHEAD
+    made, entries = native().Csr(*arrays(rows, columns)), len(columns) - AHEAD
     if rows[0] != 0 or rows[-1] != entries or (rows[1:] < rows[:-1]).any():
         raise ValueError(f"row pointers must rise from 0 to the number of entries, {entries}")
     if (columns < 0).any():
@@ -90,10 +93,21 @@ def multiply(
         raise ValueError(f"column index {pattern.height - 1} needs more rows than the {len(x)} of x")
     if order is not None:
         values = _take(values, order)
+    if gaps and population * d >= WORTH_THINNING and values.shape == (pattern.entries,):
+        checked, values = _without_zeros(pattern, values)
     out = x.new_empty(len(pattern.rows) - 1, population, d)
-    threads = threads_for(pattern.entries * population * d)
-    native().multiply(checked, values, x, out, gaps, bias, mask, threads)
+    native().multiply(checked, *arrays(values, x, out, bias), mask, threads_for(len(values) * population * d))
     return out
+
+
+def _without_zeros(pattern: Pattern, values: Tensor) -> tuple[Any, Tensor]:
+    """The matrix without its entries of value 0; its numbers are right because the pattern's were checked."""
+    present = values != 0
+    places = present.nonzero()[:, 0]
+    before = torch.zeros(len(values) + 1, dtype=torch.int32)
+    torch.cumsum(present, 0, dtype=torch.int32, out=before[1:])
+    columns = torch.cat([pattern.columns.index_select(0, places), torch.zeros(AHEAD, dtype=torch.int32)])
+    return native().Csr(*arrays(before.index_select(0, pattern.rows), columns)), values.index_select(0, places)
 
 
 def _take(values: Tensor, order: Tensor) -> Tensor:
@@ -107,7 +121,7 @@ def _take(values: Tensor, order: Tensor) -> Tensor:
 
 def make_operator(rows: Tensor, columns: Tensor, order: Tensor, values: Tensor | None, scale: Tensor) -> Any:
     """A square matrix for :func:`series`; the arrays are those of :class:`newtonnet.graphs.plan.Plan`, checked."""
-    made, n = _make_csr(rows, columns, order, values, scale), len(order)
+    made, n = native().operator(_make_csr(rows, columns), *arrays(order, values, scale)), len(order)
     if len(columns) > AHEAD and (last := int(columns[:-AHEAD].max())) >= n:
         raise ValueError(f"column index {last} needs more rows than the {n} of a square matrix")
     if not torch.equal(order.sort().values, torch.arange(n, dtype=torch.int32)):
@@ -132,7 +146,8 @@ def series(
     """
     out = torch.empty_like(x)
     inner = None if against is None else torch.empty_like(coefficients)
-    native().series(operator, x, against, coefficients, out, inner, threads_for(entries * coefficients.numel()))
+    blocks = arrays(x, against, coefficients, out, inner)
+    native().series(operator, *blocks, threads_for(entries * coefficients.numel()))
     return out, inner
 
 
@@ -151,5 +166,5 @@ def back(gradient: Tensor, weight: Tensor, hidden: Tensor, scale: float) -> tupl
     turned = weight.transpose(1, 2).contiguous()
     z, of_weight, of_bias = torch.empty_like(hidden), torch.empty_like(turned), hidden.new_empty(hidden.shape[1:])
     threads = threads_for(hidden.numel() * weight.shape[2])
-    native().backward(gradient, turned, hidden, scale, z, of_weight, of_bias, threads)
+    native().backward(*arrays(gradient, turned, hidden), scale, *arrays(z, of_weight, of_bias), threads)
     return z, of_weight.transpose(1, 2), of_bias

@@ -27,7 +27,6 @@ template <class F> void wait_until(const std::atomic<int>& number, const F& f) {
 struct Worker {
   std::atomic<int> share{0};  // the number of the share that it works on; 0 while it has none
   const std::function<void(int)>* job = nullptr;
-  Worker* next = nullptr;  // in the list that it is in
 
   void set(int number) {
     share.store(number, std::memory_order_release);
@@ -44,7 +43,8 @@ struct Worker {
 
 struct Pool {
   std::mutex mutex;
-  Worker* idle = nullptr;
+  std::vector<Worker*> idle;  // has room for all that were ever made
+  size_t made = 0;
 };
 
 // Never destroyed: its threads wait in it until the process ends. A forked process, where these threads do not exist
@@ -59,14 +59,18 @@ class Team {
  public:
   explicit Team(i64 wanted) {
     std::lock_guard<std::mutex> lock(home->mutex);
+    std::vector<Worker*>& idle = home->idle;
     try {
       for (; size < wanted; ++size) {
-        if (!home->idle) {
+        if (idle.empty()) {
+          idle.reserve(home->made + 1);
           Worker* fresh = new Worker;  // lost where its thread does not start: some bytes
           std::thread([fresh] { fresh->work(); }).detach();
-          home->idle = fresh;
+          idle.push_back(fresh);
+          ++home->made;
         }
-        move_first(home->idle, others);
+        others.push_back(idle.back());
+        idle.pop_back();
       }
     } catch (const std::exception&) {
     }
@@ -74,18 +78,17 @@ class Team {
   Team(const Team&) = delete;
   ~Team() {
     std::lock_guard<std::mutex> lock(home->mutex);
-    while (others) move_first(others, home->idle);
+    home->idle.insert(home->idle.end(), others.begin(), others.end());
   }
 
   // Runs f(thread) in all threads at the same time and returns when all have ended; f must not throw.
   void run(const std::function<void(int)>& f) {
-    int thread = 0;
-    for (Worker* other = others; other; other = other->next) {
-      other->job = &f;
-      other->set(++thread);
+    for (int thread = 1; thread < size; ++thread) {
+      others[size_t(thread) - 1]->job = &f;
+      others[size_t(thread) - 1]->set(thread);
     }
     f(0);
-    for (Worker* other = others; other; other = other->next) wait_until(other->share, [](int n) { return n == 0; });
+    for (const Worker* other : others) wait_until(other->share, [](int n) { return n == 0; });
   }
 
   // Returns when every thread has called it as often as this one, which counts in `target`.
@@ -98,13 +101,8 @@ class Team {
   i64 size = 1;
 
  private:
-  static void move_first(Worker*& from, Worker*& to) {
-    Worker* moved = std::exchange(from, from->next);
-    moved->next = std::exchange(to, moved);
-  }
-
   Pool* home = pool();
-  Worker* others = nullptr;
+  std::vector<Worker*> others;
   std::atomic<int> arrived{0};
 };
 
