@@ -4,12 +4,14 @@ import warnings
 
 import networkx as nx
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 import torch
 from torch_geometric.data import Data
 
-from newtonnet.graphs import from_edges, from_networkx, from_pyg, from_scipy
+from newtonnet.graphs import as_graph, from_edges, from_networkx, from_pyg, from_scipy
 
 THREE = np.array([[1.0], [2.0], [4.0]])
 
@@ -474,3 +476,28 @@ def test_nan_labels_of_networkx_are_unknown():
 def test_labels_that_do_not_number_the_classes_are_refused():
     with pytest.raises(ValueError, match="renumber"):
         from_edges([[0], [1]], np.eye(2), labels=[0, 10**9])
+
+
+def test_networkx_graph_without_features_gets_one_for_each_node():
+    karate = nx.relabel_nodes(nx.karate_club_graph(), {0: "Mr. Hi", 33: ("officer", 1)})  # nodes may be anything
+    graph = from_networkx(karate, label="club")
+    assert (graph.nodes, graph.edges, graph.class_names) == (34, 78, ("Mr. Hi", "Officer"))
+    np.testing.assert_array_equal(graph.features.toarray(), np.eye(34))
+    assert graph.node_names[0] == "Mr. Hi"
+    with pytest.raises(ValueError, match="has no attribute 'size'"):
+        from_networkx(karate, features="size")
+
+
+def test_edges_may_be_a_frame_with_a_row_for_each():
+    frame = pd.DataFrame({"from": [0, 1], "to": [1, 2], "since": [1999, 2004], "weight": [2.0, 0.5]})
+    expected = from_edges([[0, 1], [1, 2]], THREE, weights=[2.0, 0.5])
+    for given in (frame, pa.Table.from_pandas(frame)):
+        assert from_edges(given, THREE).checksum == expected.checksum
+    assert from_edges(frame[["from", "to"]], THREE).checksum == from_edges([[0, 1], [1, 2]], THREE).checksum
+
+
+def test_two_frames_are_sent_to_the_tables():
+    frame = pd.DataFrame({"id": [0]})
+    for given in (frame, (frame, frame)):
+        with pytest.raises(TypeError, match=r"use load_tables\(nodes, edges\) of newtonnet\.tables for two frames"):
+            as_graph(given)

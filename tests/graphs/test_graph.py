@@ -1,6 +1,7 @@
 """What a graph knows, what its constructor refuses, and what its checksum sees."""
 
 import hashlib
+import pickle
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from newtonnet.graphs import (
     homophily,
     isolated_nodes,
     known_edges,
+    sparse_tensor,
 )
 from newtonnet.graphs.graph import edge_blocks, in_pieces, read_rows
 
@@ -275,7 +277,7 @@ def test_other_labels_make_the_graph_that_the_constructor_makes():
     assert other.adjacency is graph.adjacency
     assert other.pairs is known[0]
     assert graph.checksum == known[1] != other.checksum
-    assert not labels.flags.writeable
+    assert not other.labels.flags.writeable
     assert graph.relabelled(labels % 2).class_names == graph.class_names
 
 
@@ -386,3 +388,64 @@ def test_homophily_does_not_depend_on_the_blocks(graphs, rng, monkeypatch):
     expected = [repr(homophily(graph)) for graph in (*graphs, large)]
     monkeypatch.setattr("newtonnet.graphs.plan.ENTRIES", 5)
     assert [repr(homophily(graph)) for graph in (*graphs, large)] == expected
+
+
+@pytest.mark.parametrize("name", ["features", "sparse features", "adjacency", "labels"])
+def test_a_view_that_is_kept_outside_cannot_change_the_graph(name):
+    given = parts(features=sparse_features()) if name == "sparse features" else parts()
+    whole = given[name.split()[-1]]
+    arrays = (whole.data, whole.indices, whole.indptr) if sp.issparse(whole) else (whole,)
+    views = [array[:] for array in arrays]
+    graph = Graph(**given)
+    before = graph.checksum
+    for view in views:
+        view[...] = 10**6
+    assert Graph(**parts(**{key: getattr(graph, key) for key in given})).checksum == before
+
+
+def test_a_graph_with_other_labels_does_not_share_them():
+    labels = np.array([1, 1, 0, 0])
+    graph = Graph(**parts()).relabelled(labels)
+    labels[:] = 7
+    assert graph.labels.tolist() == [1, 1, 0, 0]
+
+
+def test_the_arrays_that_are_given_stay_writable():
+    given = parts()
+    Graph(**given)
+    given["features"][0, 0] = 5
+
+
+def test_a_read_only_file_is_not_copied(tmp_path):
+    given = parts()
+    given["features"].tofile(tmp_path / "x")
+    mapped = np.memmap(tmp_path / "x", dtype=np.float32, mode="r", shape=(4, 2))
+    assert np.shares_memory(Graph(**parts(features=mapped)).features, mapped)
+
+
+def test_a_graph_survives_a_pickle():
+    graph = Graph(**parts(name="zoo", node_names=("a", "b", "c", "d")))
+    copied = pickle.loads(pickle.dumps(graph))
+    assert (copied.checksum, copied.name, copied.node_names) == (graph.checksum, "zoo", graph.node_names)
+    assert not copied.features.flags.writeable
+
+
+def test_a_graph_from_a_forged_pickle_is_refused():
+    """An index beyond the nodes would make scipy read and write outside of its arrays."""
+    graph = Graph(**parts())
+    graph.adjacency.indices = np.array([1, 10**6, 2, 1], dtype=np.int32)
+    with pytest.raises(ValueError, match="not a valid CSR matrix"):
+        pickle.loads(pickle.dumps(graph))
+
+
+def test_more_entries_than_int32_counts_are_refused_before_they_wrap():
+    matrix = csr([])
+    matrix.indptr = np.array([0, 0, 0, 0, 2**31], dtype=np.int64)
+    with pytest.raises(ValueError, match="at most 2,147,483,583 entries"):
+        sparse_tensor(matrix)
+
+
+def test_more_nodes_than_int32_counts_are_refused_before_memory_is_asked_for():
+    many = sp.coo_array(([1.0], ([2**31 + 5], [0])), shape=(2**31 + 9, 2))
+    with pytest.raises(ValueError, match="at most 2,147,483,583 nodes"):
+        from_edges([[0], [1]], many)

@@ -125,12 +125,12 @@ def test_undirected_operator_stores_its_matrix_once(random_graph):
 
 
 @pytest.mark.parametrize("self_loops", [False, True])
-def test_directed_operator_is_divided_by_the_row_sums_on_both_sides(self_loops, arrows):
+def test_directed_operator_is_divided_by_the_out_degrees_and_goes_from_source_to_target(self_loops, arrows):
     weights = arrows.adjacency.toarray().astype(np.float64) + self_loops * np.eye(6)
     out = weights.sum(axis=1)
     scale = np.array([1 / np.sqrt(d) if d > 0 else 0.0 for d in out])
     operator = normalised_operator(arrows, self_loops=self_loops, dtype=torch.float64)
-    np.testing.assert_allclose(dense(operator.matrix), np.diag(scale) @ weights @ np.diag(scale), atol=1e-15)
+    np.testing.assert_allclose(dense(operator.matrix), np.diag(scale) @ weights.T @ np.diag(scale), atol=1e-15)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

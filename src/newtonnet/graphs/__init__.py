@@ -8,16 +8,17 @@ from .graph import (
     compact,
     components,
     hash_arrays,
+    in_pieces,
     isolated_nodes,
     known_edges,
     read_rows,
     row_chunks,
 )
-from .homophily import Homophily, homophily
+from .measures import Homophily, homophily
 from .operators import Operator, csr_tensor, normalise, normalised_operator, sparse_tensor
 from .plan import row_blocks
-from .propagate import propagate
-from .spectrum import BANDS, Density, band_projectors, energy_density, spectral_density, spectrum
+from .propagation import propagate
+from .spectra import BANDS, Density, band_coefficients, energy_density, spectral_density, spectrum
 
 __all__ = [
     "BANDS",
@@ -27,7 +28,7 @@ __all__ = [
     "Homophily",
     "Operator",
     "as_graph",
-    "band_projectors",
+    "band_coefficients",
     "check_trainable",
     "code_labels",
     "compact",
@@ -40,6 +41,7 @@ __all__ = [
     "from_scipy",
     "hash_arrays",
     "homophily",
+    "in_pieces",
     "isolated_nodes",
     "known_edges",
     "named_classes",

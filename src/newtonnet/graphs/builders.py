@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from .graph import Features, Graph, check_weights, compact
+from .graph import Features, Graph, check_int32, check_weights, compact
 
 if TYPE_CHECKING:  # slow to import, and already imported by a caller who passes their objects
     import networkx as nx
@@ -25,13 +25,15 @@ def from_edges(
     node_names: Sequence[str] = (),
     name: str = "graph",
     directed: bool = False,
+    text_labels: bool = False,
 ) -> Graph:
     """A graph from pairs of node numbers, in any order and in one or both directions.
 
     The weight of a pair is the largest given for it in either direction; self-loops and weights of 0 are dropped.
 
     Args:
-        edges: node numbers, shape ``(2, E)``.
+        edges: node numbers, shape ``(2, E)``; or a frame with a row for each edge, whose first two columns are the ends
+            and whose column ``weight``, if there is one, holds the weights.
         features: shape ``(n, F)``, dense or sparse; stored as CSR if that is much smaller.
         labels: classes ``0 .. C-1``, -1 for unknown, shape ``(n,)``; all unknown if not given.
         weights: one weight above 0 for each edge, shape ``(E,)``; all 1 if not given.
@@ -39,12 +41,18 @@ def from_edges(
         node_names: one name for each node.
         name: name of the graph.
         directed: keep the edges directed, from source to target.
+        text_labels: the class names are texts, even if they look like numbers or booleans.
 
     >>> from_edges([[0, 1, 1], [1, 0, 2]], [[1.0], [2.0], [4.0]], labels=[0, 1, -1])
     Graph('graph', nodes=3, edges=2, features=1, classes=2, labelled=2)
     """
     x = _features(features)
     n = x.shape[0]
+    if hasattr(edges, "columns"):
+        frame: Any = edges
+        names = list(getattr(frame, "column_names", frame.columns))  # Arrow's, or those of pandas and Polars
+        weights = np.asarray(frame["weight"]) if weights is None and "weight" in names[2:] else weights
+        edges = np.stack([np.asarray(frame[name]) for name in names[:2]])
     ends = np.asarray(edges)
     if ends.size == 0:
         ends = np.zeros((2, 0), dtype=np.int64)
@@ -57,15 +65,16 @@ def from_edges(
     y = _labels(labels, n)
     if class_names is None and y.max(initial=-1) >= max(n, 2):
         raise ValueError(f"labels must number the classes 0..C-1, but one is {y.max()} among {n} nodes; renumber them")
-    names = tuple(class_names) if class_names is not None else tuple(str(c) for c in range(int(y.max(initial=-1)) + 1))
+    classes = tuple(str(c) for c in range(int(y.max(initial=-1)) + 1)) if class_names is None else tuple(class_names)
     return Graph(
         features=x,
         adjacency=_adjacency(ends, weights, n, directed=directed),
         labels=y,
-        class_names=names,
+        class_names=classes,
         node_names=tuple(node_names),
         name=name,
         directed=directed,
+        text_labels=text_labels,
     )
 
 
@@ -124,9 +133,11 @@ def as_graph(data: Any) -> Graph:
         return from_pyg(data)
     got = type(data).__name__
     if isinstance(data, tuple):
-        got = f"({', '.join(type(part).__name__ for part in data)}); convert a dense matrix with scipy.sparse.csr_array"
-    elif "pandas" in kinds:
+        got = f"({', '.join(type(part).__name__ for part in data)})"
+    if hasattr(data[0] if isinstance(data, tuple) and data else data, "columns"):
         got += "; use load_tables(nodes, edges) of newtonnet.tables for two frames"
+    elif isinstance(data, tuple):
+        got += "; convert a dense matrix with scipy.sparse.csr_array"
     raise TypeError(
         "expected a newtonnet Graph, PyTorch Geometric Data, a networkx graph, or a pair (scipy adjacency, features), "
         f"got {got}"
@@ -145,7 +156,8 @@ def from_networkx(
 
     Args:
         graph: any networkx graph; directions and parallel edges are merged.
-        features: node attribute with a number or a sequence of numbers.
+        features: node attribute with a number or a sequence of numbers. If no node has ``x``, every node gets a feature
+            of its own; for attributes of other kinds see :func:`newtonnet.tables.networkx_tables`.
         label: node attribute with the class, a number, a string or a boolean; missing, None, NaN, blank or the number
             -1 means unknown. Classes are numbered in sorted order.
         weight: edge attribute with the weight; 1 if it is missing.
@@ -160,12 +172,14 @@ def from_networkx(
     """
     nodes = list(graph.nodes)
     missing = [node for node in nodes if features not in graph.nodes[node]]
-    if missing:
+    none = bool(nodes) and len(missing) == len(nodes) and features == "x"
+    if missing and not none:
         raise ValueError(
             f"node {missing[0]!r} has no attribute {features!r}; put its features there, or name their attribute with "
             "newtonnet.graphs.from_networkx(graph, features=...)"
         )
-    rows = [np.atleast_1d(np.asarray(graph.nodes[node][features], dtype=np.float32)) for node in nodes]
+    found = [] if none else [graph.nodes[node][features] for node in nodes]
+    rows = [np.atleast_1d(np.asarray(one, dtype=np.float32)) for one in found]
     widths = {row.shape for row in rows}
     if len(widths) > 1:
         raise ValueError(f"all nodes must have the same number of features, got shapes {sorted(widths)}")
@@ -174,12 +188,13 @@ def from_networkx(
     ends = [(position[u], position[v]) for u, v in graph.edges()]
     return from_edges(
         np.array(ends, dtype=np.int64).reshape(-1, 2).T,
-        np.stack(rows) if rows else np.zeros((0, 0), dtype=np.float32),
+        np.stack(rows) if rows else sp.eye_array(len(nodes), dtype=np.float32),
         labels=labels,
         weights=[_weight(u, v, value) for u, v, value in graph.edges(data=weight, default=1.0)],
         class_names=[str(value) for value in classes],
         node_names=[str(node) for node in nodes],
         name=name,
+        text_labels=classes.dtype.kind == "U",
     )
 
 
@@ -257,14 +272,18 @@ def named_classes(names: Sequence[str]) -> NDArray[Any]:
 
     A class -1 remains a string, since the number means unknown.
 
-    >>> named_classes(("1", "2", "10")), named_classes(("False", "True")), named_classes(("01", "2"))
+    >>> named_classes(("1", "2", "10")), named_classes(("false", "true")), named_classes(("01", "2"))
     (array([ 1,  2, 10]), array([False,  True]), array(['01', '2'], dtype='<U2'))
+    >>> named_classes(("3.0", "7.0"))  # how pandas writes whole numbers of a column with gaps
+    array([3, 7])
     """
-    if tuple(names) == ("False", "True"):
+    if tuple(name.lower() for name in names) == ("false", "true"):
         return np.array([False, True])
-    numbers = [int(name) for name in names if name.removeprefix("-").isdecimal() and len(name) < 16]
-    if -1 not in numbers and numbers == sorted(numbers) and [str(number) for number in numbers] == list(names):
-        return np.array(numbers, dtype=np.int64)
+    for ending in ("", ".0"):
+        stems = [name.removesuffix(ending) for name in names if name.endswith(ending)]
+        numbers = [int(stem) for stem in stems if stem.removeprefix("-").isdecimal() and len(stem) < 16]
+        if -1 not in numbers and numbers == sorted(numbers) and [f"{one}{ending}" for one in numbers] == list(names):
+            return np.array(numbers, dtype=np.int64)
     return np.array(names)
 
 
@@ -301,6 +320,8 @@ def _missing(value: Any) -> bool:
 
 
 def _features(features: ArrayLike | sp.sparray | sp.spmatrix | torch.Tensor) -> Features:
+    if isinstance(features, torch.Tensor | sp.sparray | sp.spmatrix):
+        check_int32(max(features.shape, default=0), "nodes or features")
     if isinstance(features, torch.Tensor):
         features = features.detach().cpu().float()
         if features.layout != torch.strided:  # not by torch's CSR, which warns that it is in beta
@@ -347,6 +368,5 @@ def _adjacency(ends: NDArray[np.integer], weights: ArrayLike | None, n: int, *, 
         largest = np.zeros(len(pairs), dtype=np.float32)
         np.maximum.at(largest, places, w)
         matrix = sp.csr_array((largest, (pairs // n, pairs % n)), shape=(n, n))
-    if matrix.nnz >= np.iinfo(np.int32).max:
-        raise ValueError(f"at most {np.iinfo(np.int32).max - 1} stored edges are supported in memory, got {matrix.nnz}")
+    check_int32(matrix.nnz, "stored edges, two for each undirected one,")
     return sp.csr_array((matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)), shape=(n, n))

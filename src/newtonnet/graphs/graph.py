@@ -3,6 +3,7 @@
 import hashlib
 import mmap
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import InitVar, dataclass
 from functools import cached_property
 from typing import Any, TypeAlias, TypeGuard
@@ -15,6 +16,8 @@ from .plan import row_blocks
 
 Features: TypeAlias = NDArray[np.float32] | sp.csr_array
 
+MOST = np.iinfo(np.int32).max - 64
+"""Nodes, features or entries that int32 indices can count, with room for the entries that kernels read ahead."""
 CHUNK = 1 << 22
 """Bytes of an array that are processed at a time."""
 
@@ -24,7 +27,8 @@ class Graph:
     """An undirected graph with node features and, for some nodes, a class; frozen and validated.
 
     Build one with :func:`from_edges`, :func:`from_scipy`, :func:`from_networkx` or :func:`from_pyg`, which symmetrise,
-    merge duplicates and drop self-loops. The constructor repairs nothing and raises an error for invalid input.
+    merge duplicates and drop self-loops. The constructor repairs nothing and raises an error for invalid input; so does
+    unpickling. Arrays are copied unless they are files or other memory that nobody can write to.
 
     Attributes:
         features: float32, shape ``(n, F)``, dense or CSR.
@@ -34,8 +38,12 @@ class Graph:
         class_names: one name for each class.
         node_names: one name for each node, or none at all.
         name: name of the graph in records and reports.
-        directed: edges are directed (only to repeat published runs; everything else assumes symmetry).
-        trusted: check only the shape and types of the adjacency, which may be a file too large to read.
+        directed: edges are directed; signals flow from source to target.
+        text_labels: the labels were given as texts, even if the class names look like numbers or booleans.
+        rows: edges as a data set stores them, int32, shape ``(2, R)``: directions, duplicates and self-loops, which the
+            paper's released code counts; None where they are not kept. Not part of the checksum.
+        trusted: check only the shape and types of the adjacency and copy nothing, because it is a checked file that may
+            be too large to read.
     """
 
     features: Features
@@ -45,9 +53,14 @@ class Graph:
     node_names: tuple[str, ...] = ()
     name: str = "graph"
     directed: bool = False
+    rows: NDArray[np.int32] | None = None
+    text_labels: bool = False
     trusted: InitVar[bool] = False
 
     def __post_init__(self, trusted: bool) -> None:
+        if not trusted:
+            for name in ("features", "adjacency", "labels", "rows"):
+                object.__setattr__(self, name, _frozen(getattr(self, name)))
         _check_features(self.features)
         n = self.features.shape[0]
         _check_form(self.adjacency, n)
@@ -56,8 +69,30 @@ class Graph:
         _check_labels(self.labels, n, len(self.class_names))
         if self.node_names and len(self.node_names) != n:
             raise ValueError(f"expected {n} node names, one for each row of features, got {len(self.node_names)}")
+        if self.rows is not None and (
+            self.rows.dtype != np.int32
+            or self.rows.ndim != 2
+            or len(self.rows) != 2
+            or (self.rows.size and not 0 <= self.rows.min() <= self.rows.max() < n)
+        ):
+            raise ValueError(
+                f"rows must be int32 numbers of nodes, shape (2, R), got {self.rows.dtype} {self.rows.shape}"
+            )
         for array in (*_arrays(self.features), *_arrays(self.adjacency), self.labels):
             array.setflags(write=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        parts = (
+            self.features,
+            self.adjacency,
+            self.labels,
+            self.class_names,
+            self.node_names,
+            self.name,
+            self.directed,
+            self.rows,
+        )
+        return Graph, parts  # the constructor checks what comes out of a pickle
 
     @property
     def nodes(self) -> int:
@@ -112,10 +147,12 @@ class Graph:
         """
         names = self.class_names if class_names is None else class_names
         _check_labels(labels, self.nodes, len(names))
-        labels.setflags(write=False)
+        labels = _frozen(labels)
         kept = {name: value for name, value in vars(self).items() if name not in ("labelled", "checksum")}
         graph = object.__new__(Graph)  # not the constructor, which would check the shared parts again
         vars(graph).update(kept, labels=labels, class_names=names)
+        if class_names is not None:
+            vars(graph)["text_labels"] = False
         return graph
 
     def __repr__(self) -> str:
@@ -217,6 +254,32 @@ def hash_arrays(*arrays: NDArray[Any] | sp.csr_array) -> str:
 
 def _arrays(matrix: NDArray[Any] | sp.csr_array) -> tuple[NDArray[Any], ...]:
     return (matrix.data, matrix.indices, matrix.indptr) if isinstance(matrix, sp.csr_array) else (matrix,)
+
+
+def _frozen(matrix: Any) -> Any:
+    """A copy that nobody else can write to; no copy of read-only memory. What is no array is left to the checks."""
+    if isinstance(matrix, sp.csr_array):
+        whole = object.__new__(sp.csr_array)
+        vars(whole).update(vars(matrix))
+        whole.data, whole.indices, whole.indptr = (_frozen(array) for array in _arrays(matrix))
+        return whole
+    if not isinstance(matrix, np.ndarray) or matrix.dtype.hasobject:
+        return matrix
+    owner: Any = matrix
+    while isinstance(owner, np.ndarray) and not owner.flags.writeable and owner.base is not None:
+        owner = owner.base
+    with suppress(TypeError):
+        if not isinstance(owner, np.ndarray) and memoryview(owner).readonly:
+            return matrix
+    copy = matrix.copy(order="K")
+    copy.setflags(write=False)
+    return copy
+
+
+def check_int32(count: int, what: str) -> None:
+    """Refuse a count that int32 indices cannot hold, before they wrap around."""
+    if count > MOST:
+        raise ValueError(f"at most {MOST:,} {what} are supported in memory, got {count:,}")
 
 
 def _check_features(features: Features) -> None:

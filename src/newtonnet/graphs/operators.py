@@ -11,7 +11,7 @@ from torch import Tensor
 
 from newtonnet import kernels
 
-from .graph import Graph
+from .graph import Graph, check_int32
 from .plan import Plan, make_plan, row_blocks
 
 
@@ -61,6 +61,16 @@ class Operator:
             return self.plan
         return make_plan(self.transpose, self.scale) if self._native else None
 
+    @cached_property
+    def entries(self) -> tuple[kernels.Entries, kernels.Entries] | None:
+        """The matrix and its transpose for kernels that work in the nodes' own order; None where torch does it."""
+        if not self._native:
+            return None
+        matrix = kernels.make_pattern(self.matrix), self.matrix.values()
+        if self.symmetric:
+            return matrix, matrix
+        return matrix, (kernels.make_pattern(self.transpose), self.transpose.values())
+
     @property
     def _native(self) -> bool:
         if self.kernel not in (None, "native", "vendor"):
@@ -87,6 +97,9 @@ def normalised_operator(
     An isolated node has a zero row in :math:`\hat A`: the Laplacian has 1 there and a filter acts on it as
     :math:`g(1)`. With self-loops it has a one on the diagonal and the filter acts as :math:`g(0)`.
 
+    On a directed graph signals flow from source to target, as in the message passing of PyTorch Geometric, so the
+    operator is the transpose of :math:`\hat A`, with D the out-degrees.
+
     Args:
         graph: the graph; edge weights count in the degrees.
         self_loops: add a loop of weight 1 to every node (GCN, APPNP, GPRGNN) or none (NewtonNet and most others).
@@ -94,6 +107,8 @@ def normalised_operator(
         device: where the operator lives.
     """
     operator = normalise(graph.adjacency, self_loops=self_loops, symmetric=not graph.directed, dtype=dtype)
+    if graph.directed:
+        operator = Operator(operator.transpose, operator.matrix, operator.scale)
     return operator.to(dtype, device)
 
 
@@ -125,6 +140,8 @@ def normalise(
 
 def sparse_tensor(matrix: sp.csr_array, values: Tensor | None = None) -> Tensor:
     """A copy of a scipy CSR matrix as a torch CSR tensor with int32 indices; ``values`` replaces its own, uncopied."""
+    check_int32(int(matrix.indptr[-1]), "entries of a matrix")
+    check_int32(max(matrix.shape), "rows or columns of a matrix")
     return csr_tensor(
         torch.from_numpy(matrix.indptr.astype(np.int32)),
         torch.from_numpy(matrix.indices.astype(np.int32)),

@@ -5,7 +5,6 @@ from .filters import (
     Filter,
     Parameters,
     bernstein_filter,
-    chebyshev_interpolation_filter,
     identity_filter,
     jacobi_filter,
     legendre_filter,
@@ -13,7 +12,7 @@ from .filters import (
     newton_filter,
     pagerank_filter,
 )
-from .interpolation import divided_differences, lagrange_matrix, lebesgue_constant, newton_polynomial
+from .interpolation import divided_differences, lagrange_matrix, newton_polynomial
 from .points import chebyshev_points, check_points, equispaced, leja_order, quantile_points
 
 __all__ = [
@@ -22,7 +21,6 @@ __all__ = [
     "bernstein",
     "bernstein_filter",
     "chebyshev",
-    "chebyshev_interpolation_filter",
     "chebyshev_points",
     "check_points",
     "divided_differences",
@@ -31,7 +29,6 @@ __all__ = [
     "jacobi",
     "jacobi_filter",
     "lagrange_matrix",
-    "lebesgue_constant",
     "legendre_filter",
     "leja_order",
     "monomial",

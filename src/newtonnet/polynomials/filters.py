@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .bases import Basis, bernstein, chebyshev, jacobi, monomial, to_chebyshev
 from .interpolation import lagrange_matrix
-from .points import chebyshev_points, check_degree, check_points, equispaced
+from .points import check_degree, check_points, equispaced
 
 Parameters = Mapping[str, Tensor]
 """Raw parameters by name, each ``(m,)``, ``(m, P)`` or ``(m, P, d)``: the filter's axis comes first."""
@@ -90,7 +90,11 @@ class Filter:
 
 
 def newton_filter(
-    points: Tensor | Iterable[float] | None = None, *, nonnegative: bool = True, channels: int | None = None
+    points: Tensor | Iterable[float] | None = None,
+    *,
+    nonnegative: bool = True,
+    unit: bool = False,
+    channels: int | None = None,
 ) -> Filter:
     r"""The paper's filter: the polynomial through learnable values :math:`t_k` at fixed points :math:`q_k`.
 
@@ -101,6 +105,7 @@ def newton_filter(
     Args:
         points: distinct points in [0, 2] in any order; the paper's equispaced ones of degree 5 if not given.
         nonnegative: pass the raw values through a ReLU, as the released code does; the paper's text leaves them free.
+        unit: divide the values by their root mean square, so that only their shape is learned.
         channels: number of channels with a filter each, which the paper does not have; one for all if not given.
 
     Returns:
@@ -111,10 +116,11 @@ def newton_filter(
         Xu et al., Shape-aware Graph Spectral Learning, 2024, Eq. (5) and (6).
     """
     q = equispaced(5) if points is None else check_points(points)
+    link: Link = partial(_rectified, "values") if nonnegative else itemgetter("values")
     return Filter(
         name="newton",
         start={"values": torch.ones(len(q) if channels is None else (len(q), channels), dtype=torch.float64)},
-        link=partial(_rectified, "values") if nonnegative else itemgetter("values"),
+        link=partial(_unit, link) if unit else link,
         matrix=to_chebyshev(lambda frequency: lagrange_matrix(q, frequency), len(q) - 1),
         points=q,
     )
@@ -171,15 +177,6 @@ def bernstein_filter(degree: int = 10) -> Filter:
     start = {"weights": torch.ones(degree + 1, dtype=torch.float64)}
     link = partial(_rectified, "weights")
     return _in_basis("bernstein", degree, lambda frequency: bernstein(frequency / 2, degree), start, link)
-
-
-def chebyshev_interpolation_filter(degree: int = 10) -> Filter:
-    r"""ChebNetII's filter: values at the Chebyshev points, so it is Newton's filter with these points.
-
-    References:
-        He, Wei, Wen, Convolutional Neural Networks on Graphs with Chebyshev Approximation, Revisited, 2022, Eq. (8).
-    """
-    return newton_filter(chebyshev_points(degree))
 
 
 def jacobi_filter(
@@ -248,6 +245,11 @@ def _in_basis(name: str, degree: int, basis: Basis, start: Parameters, link: Lin
 
 def _rectified(name: str, parameters: Parameters) -> Tensor:
     return torch.relu(parameters[name])
+
+
+def _unit(link: Link, parameters: Parameters) -> Tensor:
+    values = link(parameters)
+    return values / values.square().mean(dim=0).clamp_min(1e-12).sqrt()
 
 
 def _contract(matrix: Tensor, block: Tensor) -> Tensor:

@@ -80,16 +80,3 @@ def lagrange_matrix(points: Tensor, at: Tensor) -> Tensor:
         others = torch.arange(count) != m
         ratio[:, others] *= (at[:, None] - points[m]) / (points[others] - points[m])
     return ratio
-
-
-def lebesgue_constant(points: Tensor, resolution: int = 4001) -> float:
-    r"""The largest factor by which interpolation through these points amplifies an error of the values.
-
-    .. math:: \Lambda = \max_{\lambda \in [0, 2]} \sum_j |\ell_j(\lambda)|
-
-    >>> from newtonnet.polynomials import equispaced
-    >>> round(lebesgue_constant(equispaced(5)), 2)
-    3.11
-    """
-    grid = torch.linspace(0, 2, resolution, dtype=torch.float64)
-    return float(lagrange_matrix(points.double(), grid).abs().sum(dim=1).max())

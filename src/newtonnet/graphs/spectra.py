@@ -9,7 +9,7 @@ from torch import Tensor
 
 from .graph import Graph
 from .operators import normalised_operator
-from .propagate import chebyshev_moments
+from .propagation import chebyshev_moments
 
 BANDS = (2 / 3, 4 / 3)
 """Edges between low, middle and high frequencies, the thirds of [0, 2]."""
@@ -40,16 +40,31 @@ def spectrum(graph: Graph, *, self_loops: bool = False) -> tuple[NDArray[np.floa
     return frequencies.clip(0, 2), vectors
 
 
-def band_projectors(graph: Graph) -> tuple[NDArray[np.float64], ...]:
-    r"""Orthogonal projectors onto the low, middle and high frequencies, each ``(n, n)``; they sum to the identity.
+def band_coefficients(degree: int = 64) -> Tensor:
+    r"""Three polynomials that take a signal's low, middle and high frequencies, without an eigendecomposition.
 
-    A filter with one amplitude per band is :math:`g(L) = g_{low} P_{low} + g_{mid} P_{mid} + g_{high} P_{high}`.
+    .. math:: p_b(\lambda) = \sum_{k=0}^{K} c_{b,k}\, T_k(\lambda - 1), \qquad
+              p_{low} + p_{mid} + p_{high} = 1 \text{ for every } \lambda
+
+    The outer two are the Chebyshev series of a band's indicator with Jackson's factors, so that their values lie in
+    [0, 1]; the middle one is what they leave. A frequency within about 4 / degree of an edge belongs to two bands.
+
+    Args:
+        degree: :math:`K`, the number of sparse products that a split takes.
+
+    Returns:
+        Chebyshev coefficients on L - I of the three, float64, shape ``(3, degree + 1)``.
+
+    >>> band_coefficients(2).sum(dim=0).abs().round(decimals=9)
+    tensor([1., 0., 0.], dtype=torch.float64)
     """
-    frequencies, vectors = spectrum(graph)
-    # Rounding must not split an eigenspace on the edge of a band (the cube's frequencies are 0, 2/3, 4/3, 2).
-    band = np.searchsorted(BANDS, frequencies + 1e-9, side="right")
-    low, high = (vectors[:, band == b] @ vectors[:, band == b].T for b in (0, 2))
-    return low, np.eye(graph.nodes) - low - high, high
+    k = np.arange(1, degree + 1)
+    first, second = (float(np.arccos(edge - 1)) for edge in BANDS)  # frequency = 1 + cos(angle): the first is larger
+    low = np.concatenate([[np.pi - first], -2 * np.sin(k * first) / k]) / np.pi
+    high = np.concatenate([[second], 2 * np.sin(k * second) / k]) / np.pi
+    outer = np.stack([low, high]) * _jackson(degree)
+    middle = np.eye(1, degree + 1)[0] - outer.sum(axis=0)
+    return torch.tensor(np.stack([outer[0], middle, outer[1]]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,9 +139,7 @@ def _density(measured: NDArray[np.float64], total: float) -> Density:
     """The density with these moments, shape ``(K+1,)``, in units of ``total``; Jackson's kernel smooths it."""
     moments = len(measured) - 1
     k = np.arange(moments + 1)
-    step = np.pi / (moments + 2)
-    jackson = ((moments + 2 - k) * np.cos(k * step) + np.sin(k * step) / np.tan(step)) / (moments + 2)
-    weights = (2 - (k == 0)) * jackson * measured / total
+    weights = (2 - (k == 0)) * _jackson(moments) * measured / total
     # As a function of the angle, frequency = 1 - cos(angle), the density is a cosine series without singular ends.
     cells = 8 * (moments + 1)
     centres = (np.arange(cells) + 0.5) * np.pi / cells
@@ -137,3 +150,9 @@ def _density(measured: NDArray[np.float64], total: float) -> Density:
     known = 1 - np.cos(np.arange(cells + 1) * np.pi / cells)
     density = np.diff(np.interp(edges, known, shares)) / np.diff(edges)
     return Density(grid, density, np.interp(grid, known, shares))
+
+
+def _jackson(degree: int) -> NDArray[np.float64]:
+    """Jackson's factors, ``(degree + 1,)``: with them, a Chebyshev series stays within the bounds of its function."""
+    k, step = np.arange(degree + 1), np.pi / (degree + 2)
+    return np.asarray(((degree + 2 - k) * np.cos(k * step) + np.sin(k * step) / np.tan(step)) / (degree + 2))

@@ -1,4 +1,4 @@
-"""Spectra with closed forms, the laws of the band projectors, and densities compared with exact spectra."""
+"""Spectra with closed forms and densities compared with exact spectra."""
 
 import networkx as nx
 import numpy as np
@@ -7,29 +7,16 @@ import torch
 
 from newtonnet.datasets import csbm
 from newtonnet.graphs import (
-    band_projectors,
+    band_coefficients,
     energy_density,
     from_edges,
-    from_scipy,
     normalised_operator,
     spectral_density,
     spectrum,
 )
-from newtonnet.graphs.propagate import chebyshev_moments
+from newtonnet.graphs.propagation import chebyshev_moments
 
 TINY = ["path", "ring", "two cliques", "random"]
-
-
-@pytest.fixture(scope="module")
-def cube():
-    """The 3-cube with shuffled nodes: frequencies 0, 2/3 and 4/3 three times each, 2; two of them on a band's edge."""
-
-    def build(seed):
-        adjacency = nx.to_scipy_sparse_array(nx.hypercube_graph(3), format="csr")
-        order = np.random.default_rng(seed).permutation(8)
-        return from_scipy(adjacency[order][:, order], np.ones((8, 1)))
-
-    return build
 
 
 @pytest.mark.parametrize(
@@ -86,68 +73,6 @@ def test_directed_graph_has_no_spectrum(arrows):
 def test_graph_beyond_the_limit_is_refused():
     with pytest.raises(ValueError, match="at most 6000"):
         spectrum(from_edges(np.zeros((2, 0), dtype=np.int64), np.ones((6001, 1))))
-
-
-@pytest.mark.parametrize("name", TINY)
-def test_projectors_sum_over_the_eigenvectors_of_their_band(name, tiny_graphs, dense_laplacian):
-    frequencies, vectors = np.linalg.eigh(dense_laplacian(tiny_graphs[name]))
-    expected = [np.zeros((len(vectors), len(vectors))) for _ in range(3)]
-    for frequency, vector in zip(frequencies, vectors.T, strict=True):
-        # Cliques have frequencies on an edge: those belong to the band above.
-        band = 0 if frequency < 2 / 3 - 1e-12 else 1 if frequency < 4 / 3 - 1e-12 else 2
-        expected[band] += np.outer(vector, vector)
-    np.testing.assert_allclose(band_projectors(tiny_graphs[name]), expected, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", TINY)
-def test_projectors_are_idempotent(name, tiny_graphs):
-    for projector in band_projectors(tiny_graphs[name]):
-        np.testing.assert_allclose(projector @ projector, projector, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", TINY)
-def test_projectors_are_symmetric(name, tiny_graphs):
-    for projector in band_projectors(tiny_graphs[name]):
-        np.testing.assert_allclose(projector, projector.T, atol=1e-14)
-
-
-@pytest.mark.parametrize("name", TINY)
-def test_projectors_are_orthogonal_to_each_other(name, tiny_graphs):
-    low, middle, high = band_projectors(tiny_graphs[name])
-    for product in (low @ middle, middle @ high, high @ low):
-        np.testing.assert_allclose(product, 0, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", TINY)
-def test_projectors_sum_to_the_identity(name, tiny_graphs):
-    np.testing.assert_allclose(sum(band_projectors(tiny_graphs[name])), np.eye(tiny_graphs[name].nodes), atol=1e-12)
-
-
-@pytest.mark.parametrize("name", TINY)
-def test_projectors_commute_with_the_laplacian(name, tiny_graphs, dense_laplacian):
-    laplacian = dense_laplacian(tiny_graphs[name])
-    for projector in band_projectors(tiny_graphs[name]):
-        np.testing.assert_allclose(projector @ laplacian, laplacian @ projector, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("name", "ranks"), [("path", [1, 1, 1]), ("ring", [3, 2, 3]), ("two cliques", [2, 0, 6])], ids=str
-)
-def test_bands_hold_as_many_frequencies_as_the_closed_form(name, ranks, tiny_graphs):
-    traces = [np.trace(projector) for projector in band_projectors(tiny_graphs[name])]
-    np.testing.assert_allclose(traces, ranks, atol=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_eigenspace_on_a_bands_edge_is_not_split(seed, cube):
-    traces = [np.trace(projector) for projector in band_projectors(cube(seed))]
-    np.testing.assert_allclose(traces, [1, 3, 4], atol=1e-12)
-
-
-def test_isolated_node_belongs_to_the_middle_band(random_graph):
-    isolated = np.flatnonzero(random_graph.adjacency.toarray().sum(axis=1) == 0)
-    _, middle, _ = band_projectors(random_graph)
-    np.testing.assert_allclose(middle[isolated], np.eye(40)[isolated], atol=1e-12)
 
 
 @pytest.fixture(scope="module")
@@ -216,3 +141,20 @@ def test_energy_does_not_depend_on_scale_and_needs_some(graph, rng):
         energy_density(graph, 0 * signals)
     with pytest.raises(ValueError, match=r"shape \(800, d\), got \(5,\)"):
         energy_density(graph, np.ones(5))
+
+
+def test_the_polynomials_of_the_bands_are_a_partition_of_unity_with_values_between_0_and_1():
+    frequencies = np.linspace(0, 2, 401)
+    values = np.polynomial.chebyshev.chebval(frequencies - 1, band_coefficients(64).numpy().T)
+    np.testing.assert_allclose(values.sum(axis=0), 1, atol=1e-12)
+    assert values.min() > -1e-9
+    assert values.max() < 1 + 1e-9
+
+
+def test_the_polynomials_of_the_bands_take_their_own_frequencies_and_no_others():
+    centres = np.array([[0.0, 0.3, 0.55], [0.8, 1.0, 1.2], [1.45, 1.7, 2.0]])
+    values = np.polynomial.chebyshev.chebval(
+        centres - 1, band_coefficients(64).numpy().T
+    )  # (3 polynomials, 3 bands, 3)
+    for band in range(3):
+        np.testing.assert_allclose(values[band], np.eye(3)[band][:, None] * np.ones(3), atol=0.03)
