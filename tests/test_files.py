@@ -1,6 +1,21 @@
+import errno
+import os
+import signal
+from pathlib import Path
+
 import pytest
 
-from newtonnet.files import whole_file, write_whole
+from newtonnet.files import (
+    append,
+    explain,
+    locked,
+    parse_json,
+    scratch,
+    whole_file,
+    with_sum,
+    without_sum,
+    write_whole,
+)
 
 
 def test_a_file_appears_whole_under_its_name(tmp_path):
@@ -22,3 +37,102 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
         half_write(path)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_written_file_and_its_name_are_synced_to_the_disk(tmp_path, monkeypatch):
+    synced = []
+    fsync = os.fsync
+
+    def note(descriptor):
+        synced.append((os.readlink(f"/proc/self/fd/{descriptor}"), (tmp_path / "a.txt").exists()))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", note)
+    write_whole(tmp_path / "a.txt", "whole")
+    (temporary, there), (folder, renamed) = synced
+    assert (Path(temporary).parent, there) == (tmp_path, False)
+    assert (folder, renamed) == (str(tmp_path), True)
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path):
+    child = os.fork()
+    if child == 0:
+        with whole_file(tmp_path / "a.txt") as temporary, scratch(tmp_path, "work-") as folder:
+            temporary.write_text("half")
+            (folder / "piece").write_text("half")
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert len(list(tmp_path.iterdir())) == 2
+    with whole_file(tmp_path / "a.txt") as temporary, scratch(tmp_path, "work-") as folder:
+        assert set(tmp_path.iterdir()) == {temporary, folder}
+        temporary.write_text("whole")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_files_of_a_running_process_and_of_others_are_left_alone(tmp_path):
+    (tmp_path / ".a.txt.backup").write_text("mine")
+    (tmp_path / "work-mine").mkdir()
+    with whole_file(tmp_path / "a.txt") as first, scratch(tmp_path, "work-") as folder:
+        write_whole(tmp_path / "a.txt", "second")
+        with scratch(tmp_path, "work-"):
+            assert first.exists()
+            assert folder.exists()
+    assert {path.name for path in tmp_path.iterdir()} == {"a.txt", ".a.txt.backup", "work-mine"}
+
+
+def test_an_append_that_fails_leaves_the_file_as_it_was(tmp_path, monkeypatch):
+    append(tmp_path / "lines", b"one\n")
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:2]))
+    append(tmp_path / "lines", b"two\n")
+
+    def fail(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="No space left") as caught:
+        append(tmp_path / "lines", b"three\n")
+    assert explain(caught.value).startswith(f"{tmp_path / 'lines'}: No space left on device; free some room")
+    assert (tmp_path / "lines").read_bytes() == b"one\ntwo\n"
+
+
+def test_a_lock_is_refused_while_it_is_held_and_leaves_no_file(tmp_path):
+    with (
+        locked(tmp_path / "a.lock"),
+        pytest.raises(ValueError, match="busy"),
+        locked(tmp_path / "a.lock", busy=ValueError("busy")),
+    ):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_of_many_processes_that_wait_for_a_lock_one_holds_it_at_a_time(tmp_path):
+    (tmp_path / "count").write_text("0")
+    children = []
+    for _ in range(4):
+        if (child := os.fork()) == 0:
+            for _ in range(50):
+                with locked(tmp_path / "a.lock"):
+                    number = int((tmp_path / "count").read_text())
+                    (tmp_path / "count").write_text(str(number + 1))
+            os._exit(0)
+        children.append(child)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
+    assert (tmp_path / "count").read_text() == "200"
+
+
+def test_every_changed_byte_of_a_line_with_a_sum_is_noticed():
+    line = with_sum('{"a":1,"b":"text"}')
+    assert without_sum(line) == '{"a":1,"b":"text"}'
+    for place in range(len(line)):
+        changed = line[:place] + chr(ord(line[place]) ^ 1) + line[place + 1 :]
+        try:
+            found = parse_json(without_sum(changed))
+        except ValueError:
+            continue
+        assert found.keys() != {"a", "b"} or found == {"a": 1, "b": "text"}
+
+
+def test_json_that_is_nested_too_deeply_is_a_value_error():
+    with pytest.raises(ValueError, match="nested too deeply"):
+        parse_json("[" * 10**5)

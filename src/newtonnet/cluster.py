@@ -8,10 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
+from newtonnet.meaning import lacking
+
 PATIENCE = 10.0
 """Seconds to wait for an answer from the address of a cluster."""
 CURRENT = Path("/tmp/ray/ray_current_cluster")
 """Where Ray stores the address of the cluster that this machine belongs to."""
+HERE = "127.0.0.1"
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 """Environment of Ray: no usage reports, and accelerators are left alone."""
 
@@ -33,7 +36,7 @@ def connected(address: str | None = None, *, cores: int | None = None) -> Iterat
             )
         yield ray
         return
-    found = _find(address)
+    found = find_cluster(address)
     try:
         _connect(ray, found, cores)
         yield ray
@@ -50,13 +53,13 @@ def last_line(error: BaseException) -> str:
 def _import_ray() -> ModuleType:
     try:
         import ray
-    except ImportError as error:
-        raise ValueError(f"a cluster needs Ray ({error}); install it with pip install 'ray[train]'") from None
+    except Exception as error:  # a broken installation can raise anything
+        raise lacking("a cluster needs Ray", "cluster", error) from None
     module: ModuleType = ray
     return module
 
 
-def _find(address: str | None) -> str | None:
+def find_cluster(address: str | None) -> str | None:
     """The address to connect to; as in Ray, ``auto`` is the one in the environment, or else in Ray's own file."""
     if address == "auto":
         address = os.environ.get("RAY_ADDRESS") or (CURRENT.read_text().strip() if CURRENT.is_file() else "auto")
@@ -82,7 +85,14 @@ def _connect(ray: ModuleType, address: str | None, cores: int | None) -> None:
     try:
         if address is None:
             own = len(os.sched_getaffinity(0)) if cores is None else cores
-            ray.init("local", num_cpus=own, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False)
+            ray.init(
+                "local",
+                num_cpus=own,
+                include_dashboard=False,
+                logging_level=logging.ERROR,
+                log_to_driver=False,
+                _node_ip_address=HERE,  # nobody else can reach it
+            )
         else:
             ray.init(address, logging_level=logging.ERROR, log_to_driver=False)
     except (ConnectionError, RuntimeError, ValueError) as error:
