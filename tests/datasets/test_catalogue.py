@@ -158,6 +158,22 @@ def test_as_stored_keeps_the_arrows_that_the_papers_code_saw(name, arrows, sinks
     assert (np.diff(graph.adjacency.indptr) == 0).sum() == sinks
 
 
+@pytest.mark.parametrize(
+    ("name", "rows", "loops", "homophily"),
+    [
+        ("texas", 325, 16, 0.1077),
+        ("cornell", 298, 3, 0.3054),
+        ("chameleon", 62792, 50, 0.2305),
+        ("cora", 10556, 0, 0.81),
+    ],
+)
+def test_the_rows_that_the_papers_code_counts_are_kept(name, rows, loops, homophily, data_root):
+    graph = load(name, data_root=data_root)
+    source, target = graph.rows
+    assert (len(source), (source == target).sum()) == (rows, loops)
+    assert (graph.labels[source] == graph.labels[target]).mean() == pytest.approx(homophily, abs=1e-4)
+
+
 def test_as_stored_counts_the_rows_of_crocodile(data_root):
     graph = load("crocodile", data_root=data_root, directed="as-stored")
     rows = np.load(data_root / "WikipediaNetwork" / "crocodile" / "raw" / "crocodile.npz")["edges"]

@@ -1,4 +1,6 @@
+import contextlib
 import gzip
+import pickle
 import resource
 from types import SimpleNamespace
 
@@ -7,7 +9,8 @@ import pytest
 import scipy.sparse as sp
 from scipy.io import savemat
 
-from newtonnet.datasets import load, load_dataset
+from newtonnet.datasets import CATALOGUE, load, load_dataset
+from newtonnet.datasets.raw_files import known_sums
 from newtonnet.datasets.sources import read_linkx_splits
 
 
@@ -100,7 +103,7 @@ def test_one_hot_features_of_penn94s_shape_never_exist_densely(tmp_path, own_cac
     assert grown < 200, "megabytes; a dense block would take 800"
 
 
-@pytest.mark.parametrize("trap", [print, np.fromfile, np.load], ids=["builtins", "numpy", "numpy's own"])
+@pytest.mark.parametrize("trap", [len, np.fromfile, np.load], ids=["builtins", "numpy", "numpy's own"])
 def test_splits_that_would_run_code_are_refused(trap, tmp_path):
     class Trap:
         def __reduce__(self):
@@ -118,6 +121,84 @@ def test_splits_of_plain_arrays_come_back(tmp_path):
     linkx_splits(path, splits)
     for found, split in zip(read_linkx_splits(path), splits, strict=True):
         assert {part: nodes.tolist() for part, nodes in found.items()} == {p: n.tolist() for p, n in split.items()}
+
+
+def crafted_splits(path, dtype_state):
+    """Splits whose array has a type with a crafted state, as only a hostile program writes it."""
+
+    class Kind:
+        def __reduce__(self):
+            return np.dtype, ("V8", False, True), dtype_state
+
+    class Crafted:
+        def __reduce__(self):
+            state = (1, (1,), Kind(), False, (0x4141).to_bytes(8, "little"))
+            return np._core.multiarray._reconstruct, (np.ndarray, (0,), b"b"), state
+
+    linkx_splits(path, [{"train": Crafted()}])
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        (3, "|", None, ("a",), {"a": (np.dtype("O"), 0)}, 8, 1, 0),  # numpy took the bytes for the address of an object
+        (3, "|", (np.dtype("O"), (1,)), None, None, 8, 1, 0),
+        (3, "|", None, None, None, 8, 1, 0),
+    ],
+    ids=["field", "subarray", "plain bytes"],
+)
+def test_splits_with_a_crafted_type_are_refused(state, tmp_path):
+    path = tmp_path / "fb100-Penn94-splits.npy"
+    crafted_splits(path, state)
+    with pytest.raises(ValueError, match=r"does not hold splits|not plain arrays"):
+        read_linkx_splits(path)
+
+
+@pytest.mark.parametrize("protocol", [3, 4])
+def test_splits_of_every_protocol_of_numpy_come_back(protocol, tmp_path):
+    stored = np.empty(1, dtype=object)
+    stored[0] = {"train": np.arange(300), "valid": np.arange(3, dtype=np.int32), "test": np.array([], dtype=np.int64)}
+    path = tmp_path / "splits.npy"
+    np.save(path, stored, allow_pickle=True)
+    start = path.read_bytes()[:128]
+    path.write_bytes(start + pickle.dumps(stored, protocol=protocol))
+    assert read_linkx_splits(path)[0]["train"].tolist() == list(range(300))
+
+
+def test_damaged_splits_are_refused_in_one_line(tmp_path):
+    path, rng = tmp_path / "splits.npy", np.random.default_rng(0)
+    linkx_splits(path, [{"train": np.arange(3), "valid": np.arange(3, 5), "test": np.arange(5, 7)}])
+    whole = path.read_bytes()
+    for _ in range(300):
+        data = bytearray(whole[: rng.integers(1, len(whole) + 1)])
+        data[rng.integers(len(data))] = rng.integers(256)
+        path.write_bytes(data)
+        with contextlib.suppress(ValueError):
+            read_linkx_splits(path)
+
+
+def test_a_split_with_a_node_outside_the_graph_is_refused(tmp_path, own_cache):
+    raw = tmp_path / "LINKXDataset" / "penn94" / "raw"
+    facebook_mat(raw / "data.mat")
+    linkx_splits(
+        raw / "fb100-Penn94-splits.npy", [{"train": np.array([-1]), "valid": np.arange(2), "test": np.arange(2, 4)}]
+    )
+    with pytest.raises(ValueError, match=r"outside 0\.\.39"):
+        load_dataset("penn94", data_root=tmp_path)
+
+
+def test_every_pickled_raw_file_has_a_known_checksum():
+    """The reader of these in PyTorch Geometric unpickles; a file with a known original of other bytes is refused."""
+    known = {path for path, sha256 in known_sums()}
+    pickled = [path for entry in CATALOGUE.values() if entry.kind == "Planetoid" for path in entry.files]
+    assert len(pickled) > 20
+    assert [path for path in pickled if "/ind." in path and path not in known] == []
+
+
+def test_every_download_is_encrypted():
+    from newtonnet.datasets import sources
+
+    assert all(source.url.startswith("https://") for source in (sources.OgbnArxiv, sources.TwitchGamer))
 
 
 def test_genius_reads_its_file_and_is_symmetrised(tmp_path, own_cache):

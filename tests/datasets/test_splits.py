@@ -90,6 +90,23 @@ def test_weak_supervision_shortens_training_and_keeps_the_rest(tenths):
         assert weak.protocol == f"weak-0.{tenths}"
 
 
+@pytest.mark.parametrize(("protocol", "expected"), [("few-5", [5, 5, 4]), ("few-20", [20, 20, 4])])
+def test_few_labels_are_the_first_training_nodes_of_every_class(protocol, expected):
+    graph = labelled([60, 57, 5])
+    few, full = make_splits(graph, protocol, count=1)[0], make_splits(graph, count=1)[0]
+    counts = np.bincount(graph.labels[few.train])
+    assert list(counts[:2]) == expected[:2]
+    for c in range(3):
+        own = full.train[graph.labels[full.train] == c]
+        np.testing.assert_array_equal(few.train[graph.labels[few.train] == c], own[: expected[0]])
+    np.testing.assert_array_equal(few.test, full.test)
+
+
+def test_a_twentieth_of_the_nodes_trains():
+    weak, full = (make_splits(labelled([60, 57]), name, count=1)[0] for name in ("weak-0.05", "random"))
+    np.testing.assert_array_equal(weak.train, full.train[:5])
+
+
 def test_an_unknown_protocol_lists_the_known_ones():
     with pytest.raises(ValueError, match=r"unknown protocol 'p7'; available: random, per-class, stratified, weak-0\.1"):
         make_splits(labelled([5, 5]), "p7")

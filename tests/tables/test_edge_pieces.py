@@ -282,3 +282,13 @@ def test_ends_that_are_no_whole_numbers_are_reported_with_their_row(tmp_path):
     pq.write_table(pa.table({"source": [[1]] * 21, "target": [2] * 21}), tmp_path / "e.parquet")
     with pytest.raises(ValueError, match=r"column 'source' of .*e\.parquet holds list<.*>; ids must be"):
         in_pieces(tmp_path / "e.parquet", pa.array([1, 2]), COLUMNS)
+
+
+def test_unknown_nodes_are_dropped_piece_by_piece_but_never_added(tmp_path):
+    (tmp_path / "e.csv").write_text("source,target\n" + "a,b\nb,z\n" * 20)
+    given = {"columns": COLUMNS, "text_encoding": "utf-8", "tally": (tally := Counter())}
+    pieces = list(edge_pieces(tmp_path / "e.csv", pa.array(["a", "b"]), **given, unknown_edges="drop"))
+    assert np.concatenate([ends for ends, _ in pieces], axis=1).tolist() == [[0] * 20, [1] * 20]
+    assert (tally["rows"], tally["dropped"]) == (20, 20)
+    with pytest.raises(ValueError, match="cannot add nodes; drop them, or put the nodes in the table"):
+        list(edge_pieces(tmp_path / "e.csv", pa.array(["a", "b"]), **given, unknown_edges="add"))

@@ -118,12 +118,10 @@ def test_lists_of_different_lengths_are_refused():
         learn_encoding(pa.table({"v": [[1.0, 2.0], [3.0]]}))
 
 
-def test_free_text_is_refused_with_a_way_out():
+def test_free_text_is_no_feature_unless_asked_for():
     table = pa.table({"bio": [f"I am number {i}" for i in range(MOST_CATEGORIES + 1)]})
-    with pytest.raises(
-        ValueError, match=r"'bio' has 1001 different texts.*\(--ignore bio, or ignore=\['bio'\] in Python\)"
-    ):
-        learn_encoding(table)
+    assert learn_encoding(table).columns == ()
+    assert len(learn_encoding(table, categorical=["bio"]).columns[0].categories) == MOST_CATEGORIES
 
 
 def test_many_categories_stay_sparse(rng):

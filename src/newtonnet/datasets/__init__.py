@@ -9,7 +9,7 @@ from .generated import csbm, digits
 from .parse import read_graph_file, write_graph_file
 from .raw_files import ChangedFileWarning, DatasetNotFoundError, RawFile, data_roots
 from .splits import PAPER_SEED, PROTOCOLS, Split, check_split, describe_split, make_splits
-from .statistics import DatasetSummary, Statistics, absent, comparison_page, describe
+from .statistics import DatasetSummary, Statistics, absent, describe
 
 __all__ = [
     "CATALOGUE",
@@ -26,7 +26,6 @@ __all__ = [
     "Statistics",
     "absent",
     "check_split",
-    "comparison_page",
     "csbm",
     "data_roots",
     "describe",

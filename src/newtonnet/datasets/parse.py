@@ -5,7 +5,6 @@ import hashlib
 import io
 import json
 import re
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -17,12 +16,13 @@ from numpy.typing import NDArray
 
 from newtonnet.files import whole_file
 from newtonnet.graphs import Features, Graph
+from newtonnet.meaning import lacking
 
 from .entries import DatasetEntry
 from .raw_files import RawFile, cache_folder, scratch
 from .statistics import measure
 
-FORMAT = 2
+FORMAT = 3
 """Version of the cached files; raised when those of an older release must not be used."""
 
 Masks = NDArray[np.uint8]
@@ -53,8 +53,10 @@ def parse_into(
     path: Path, entry: DatasetEntry, root: Path, files: Sequence[RawFile], *, directed: bool
 ) -> tuple[Graph, Masks]:
     """Parse checked raw files below ``root``, and cache the graph in ``path``, with the files as its provenance."""
-    from .sources import read_source  # imports torch_geometric
-
+    try:
+        from .sources import read_source  # imports torch_geometric
+    except ImportError as error:
+        raise lacking(f"reading data set {entry.name!r} needs PyTorch Geometric", "pyg", error) from None
     splits = root / entry.splits if entry.splits in {file.path for file in files} else None
     with scratch() as work, contextlib.redirect_stderr(io.StringIO()):  # the dataset classes print each step
         try:
@@ -86,6 +88,7 @@ def write_graph_file(path: Path, graph: Graph, masks: Masks, facts: Mapping[str,
         "facts": np.frombuffer(json.dumps(dict(facts)).encode(), dtype=np.uint8),
         "names": np.frombuffer(json.dumps([graph.name, graph.class_names]).encode(), dtype=np.uint8),
         "directed": np.array(graph.directed),
+        **({} if graph.rows is None else {"rows": _narrow(graph.rows)}),
         "format": np.array(FORMAT),
     }
     with whole_file(path) as draft, draft.open("wb") as stream:
@@ -107,9 +110,10 @@ def read_graph_file(path: Path) -> tuple[Graph, Masks] | None:
             class_names=tuple(class_names),
             name=name,
             directed=bool(arrays["directed"]),
+            rows=arrays["rows"].astype(np.int32) if "rows" in arrays else None,
         )
         return graph, arrays["masks"]
-    except (FileNotFoundError, zipfile.BadZipFile, KeyError, EOFError, ValueError, TypeError):
+    except Exception:  # zip files and headers of arrays that are damaged can raise anything
         return None
 
 
@@ -119,7 +123,7 @@ def read_facts(path: Path) -> dict[str, Any] | None:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
             facts: dict[str, Any] = json.loads(stored["facts"].tobytes())
             return facts if stored["format"] == FORMAT else None
-    except (FileNotFoundError, zipfile.BadZipFile, KeyError, EOFError, ValueError):
+    except Exception:
         return None
 
 
@@ -142,8 +146,10 @@ def _unpack(key: str, arrays: Mapping[str, NDArray[Any]]) -> Features:
     if key in arrays:
         return arrays[key].astype(np.float32, copy=False)
     columns = arrays[f"{key}_columns"].astype(np.int32)
-    pointers = np.zeros(len(arrays[f"{key}_rows"]) + 1, dtype=np.int32)
-    np.cumsum(arrays[f"{key}_rows"], out=pointers[1:])
+    counts = arrays[f"{key}_rows"].astype(np.int64)
+    if counts.ndim != 1 or counts.min(initial=0) < 0 or counts.sum() != len(columns):
+        raise ValueError("the rows of a matrix do not hold its entries")
+    pointers = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
     values = arrays.get(f"{key}_values", np.ones(len(columns), dtype=np.float32))
     return sp.csr_array((values, columns, pointers), shape=tuple(arrays[f"{key}_shape"].tolist()))
 

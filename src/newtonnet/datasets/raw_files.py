@@ -1,21 +1,19 @@
 """Raw files of data sets: where they are, how missing ones are downloaded, and whether their checksums are known."""
 
-import hashlib
+import logging
 import os
 import socket
-import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files as resources
 from pathlib import Path
 from typing import Literal
 
-from filelock import FileLock
-
-from newtonnet.files import write_whole
+from newtonnet import files
+from newtonnet.meaning import lacking
 
 from .entries import DatasetEntry
 
@@ -95,16 +93,13 @@ def locked(path: Path) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as reason:
         raise OSError(f"cannot write to the cache folder {path.parent} ({reason}); set NEWTONNET_CACHE") from reason
-    with FileLock(path.with_suffix(".lock")):
+    with files.locked(path.with_suffix(".lock")):
         yield
 
 
-@contextmanager
-def scratch() -> Iterator[Path]:
+def scratch() -> AbstractContextManager[Path]:
     """A temporary folder in the cache."""
-    cache_folder().mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache_folder(), prefix="work-") as folder:
-        yield Path(folder)
+    return files.scratch(cache_folder(), "work-")
 
 
 # Checksums
@@ -122,8 +117,7 @@ def inspect(entry: DatasetEntry, root: Path) -> tuple[RawFile, ...]:
 
 
 def _inspect(location: Path, path: str, first: str | None) -> RawFile:
-    with location.open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    found = files.file_checksum(location)
     known = known_sums()
     if status := known.get((path, found)):
         return RawFile(path, found, status)
@@ -158,14 +152,18 @@ def first_loads_path() -> Path:
     return cache_folder() / "first-loads.txt"
 
 
-def record_first_load(files: Sequence[RawFile]) -> None:
+def record_first_load(found: Sequence[RawFile]) -> None:
     """Record the unverified files that have no record yet, and warn of each file that has changed since."""
-    sums = {file.path: file.sha256 for file in files if file.status == "unverified"}
+    sums = {file.path: file.sha256 for file in found if file.status == "unverified"}
     if not sums.keys() <= _recorded().keys():
         with locked(first_loads_path()):
             sums |= _recorded()
-            write_whole(first_loads_path(), "".join(f"{sha256}  {path}\n" for path, sha256 in sorted(sums.items())))
-    for file in files:
+            files.write_whole(
+                first_loads_path(), "".join(f"{sha256}  {path}\n" for path, sha256 in sorted(sums.items()))
+            )
+    for file in found:
+        if file.status == "unverified":
+            logging.getLogger("newtonnet").warning("%s has no known checksum; its sha256 is %s", file.path, file.sha256)
         if file.status == "changed":
             warnings.warn(
                 f"{file.path} changed since its first load: its sha256 was {file.first_sha256} and is {file.sha256}; "
@@ -193,23 +191,26 @@ def download(entry: DatasetEntry, *, wanted: Path) -> Path:
 
     ``wanted`` is the folder where the message of a failed download asks the user to put them.
     """
-    from .sources import download_source  # imports torch_geometric
-
+    try:
+        from .sources import download_source  # imports torch_geometric
+    except ImportError as error:
+        raise lacking(f"downloading data set {entry.name!r} needs PyTorch Geometric", "pyg", error) from None
     place, timeout = download_root(), socket.getdefaulttimeout()
     with scratch() as work:
         try:
             socket.setdefaulttimeout(PATIENCE)
             download_source(entry, work)
-            files = inspect(entry, work)
+            found = inspect(entry, work)
         except ChecksumError:
             raise
         except Exception as reason:  # anything that the network or the dataset class may raise
             raise DatasetNotFoundError(_missing(entry, reason, wanted)) from reason
         finally:
             socket.setdefaulttimeout(timeout)
-        for file in files:
+        for file in found:
             (place / file.path).parent.mkdir(parents=True, exist_ok=True)
-            (work / file.path).replace(place / file.path)
+            files.sync(work / file.path)
+            files.rename(work / file.path, place / file.path)
     return place
 
 

@@ -1,8 +1,9 @@
 """Raw files to PyTorch Geometric data: its own dataset classes, and similar classes for what it lacks."""
 
-import pickle
+import pickletools
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,7 @@ from torch import Tensor
 from torch_geometric import datasets as pyg
 from torch_geometric.data import Data, InMemoryDataset, download_url, extract_zip
 from torch_geometric.transforms import NormalizeFeatures
-from torch_geometric.utils import coalesce
+from torch_geometric.utils import coalesce, to_undirected
 
 from newtonnet.graphs import Graph, from_pyg
 
@@ -49,10 +50,13 @@ def read_source(
     data = _dataset(entry, root, processed_dir=str(processed), splits=splits)[0]
     if entry.row_normalised:
         data = NormalizeFeatures()(data)
+    # The paper's code makes these two undirected, and uses all others as they are.
+    stored = to_undirected(data.edge_index) if entry.kind == "WikipediaNetwork" else data.edge_index
+    rows = stored.numpy().astype(np.int32)
     if directed:
-        rows = torch.ones(data.edge_index.shape[1])
-        data.edge_index, data.edge_weight = coalesce(data.edge_index, rows, num_nodes=data.num_nodes, reduce="sum")
-    return from_pyg(data, name=entry.name, directed=directed), _masks(data)
+        ones = torch.ones(data.edge_index.shape[1])
+        data.edge_index, data.edge_weight = coalesce(data.edge_index, ones, num_nodes=data.num_nodes, reduce="sum")
+    return replace(from_pyg(data, name=entry.name, directed=directed), rows=rows), _masks(data)
 
 
 def _masks(data: Data) -> NDArray[np.uint8]:
@@ -168,7 +172,7 @@ class TwitchGamer(_Archive):
 class OgbnArxiv(_Archive):
     """Citations among arXiv papers, from the archive of the Open Graph Benchmark, without its package."""
 
-    url = "http://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"
+    url = "https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"
     raw_file_names = (
         *(f"raw/{table}.csv.gz" for table in ("node-feat", "edge", "node-label")),
         *(f"split/time/{part}.csv.gz" for part in ("train", "valid", "test")),
@@ -209,33 +213,113 @@ def _with_masks(data: Data, splits: list[dict[str, NDArray[np.int64]]]) -> Data:
     for part, key in PARTS.items():
         masks = torch.zeros((data.num_nodes, len(splits)), dtype=torch.bool)
         for index, split in enumerate(splits):
+            if len(split[part]) and not 0 <= split[part].min() <= split[part].max() < data.num_nodes:
+                raise ValueError(f"the splits name nodes outside 0..{data.num_nodes - 1}")
             masks[torch.from_numpy(split[part]), index] = True
         data[key] = masks
     return data
 
 
 def read_linkx_splits(path: Path) -> list[dict[str, NDArray[np.int64]]]:
-    """Read LINKX's splits, which numpy stores as a pickle; anything other than plain arrays raises an error."""
-    with path.open("rb") as stream:
-        major, _ = np.lib.format.read_magic(stream)
-        header = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
-        header(stream)
-        stored = _PlainArrays(stream).load()
-    return [{part: np.asarray(nodes, dtype=np.int64) for part, nodes in split.items()} for split in stored]
+    """Read LINKX's splits, which numpy stores as a pickle: as plain arrays, without running it; the rest is refused."""
+    data = path.read_bytes()
+    try:
+        size = 2 if data[6] == 1 else 4  # of the length of numpy's header
+        stored = _parse(data[8 + size + int.from_bytes(data[8 : 8 + size], "little") :])
+        return [{str(part): _integers(nodes) for part, nodes in split.items()} for split in _state(stored)[4]]
+    except (AttributeError, IndexError, KeyError, TypeError) as reason:
+        raise ValueError(f"{path} does not hold splits: expected lists of nodes, {type(reason).__name__}") from reason
 
 
-class _PlainArrays(pickle.Unpickler):
-    """An unpickler that builds numpy arrays and nothing else, so that no file can run code."""
+@dataclass
+class _Built:
+    """What a pickle would build: the name of a function, its arguments and the state of the result."""
 
-    allowed = frozenset({"_reconstruct", "ndarray", "dtype", "scalar", "_frombuffer"})
+    name: str
+    arguments: Any = ()
+    state: Any = None
 
-    def __init__(self, stream: BinaryIO) -> None:
-        super().__init__(stream, encoding="latin1")
 
-    def find_class(self, module: str, name: str) -> Any:
-        if module.split(".")[0] != "numpy" or name not in self.allowed:
-            raise ValueError(f"the splits hold {module}.{name}, not plain arrays; the file is refused")
-        return super().find_class(module, name)
+_ARRAY_PARTS = frozenset(f"numpy.{core}.multiarray._reconstruct" for core in ("core", "_core"))
+_PARTS = _ARRAY_PARTS | {"numpy.ndarray", "numpy.dtype"}
+_CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False, "EMPTY_TUPLE": ()}
+_LITERALS = ("INT", "LONG", "UNICODE", "STRING", "BYTES")
+_LENGTHS = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
+
+
+def _parse(data: bytes) -> Any:
+    """The values of a pickle of lists, dicts, tuples, texts, numbers and arrays; nothing in it is called."""
+    stack: list[Any] = []
+    marks: list[int] = []
+    memo: dict[int, Any] = {}
+
+    def pop(count: int) -> list[Any]:
+        if not 0 <= count <= len(stack):
+            raise IndexError
+        taken = stack[len(stack) - count :]
+        del stack[len(stack) - count :]
+        return taken
+
+    for opcode, argument, _ in pickletools.genops(data):
+        name = opcode.name
+        if name in _CONSTANTS:
+            stack.append(_CONSTANTS[name])
+        elif name in ("EMPTY_LIST", "EMPTY_DICT"):
+            stack.append([] if name == "EMPTY_LIST" else {})
+        elif name in _LENGTHS:
+            stack.append(tuple(pop(_LENGTHS[name])))
+        elif name == "MARK":
+            marks.append(len(stack))
+        elif name == "TUPLE":
+            stack.append(tuple(pop(len(stack) - marks.pop())))
+        elif name in ("APPEND", "APPENDS"):
+            items = pop(1 if name == "APPEND" else len(stack) - marks.pop())
+            stack[-1].extend(items)
+        elif name in ("SETITEM", "SETITEMS"):
+            items = pop(2 if name == "SETITEM" else len(stack) - marks.pop())
+            stack[-1].update(zip(items[::2], items[1::2], strict=True))
+        elif name in ("GLOBAL", "STACK_GLOBAL"):
+            known = ".".join(str(argument).split(" ") if name == "GLOBAL" else pop(2))
+            if known not in _PARTS:
+                raise ValueError(f"the splits hold {known}, not plain arrays; the file is refused")
+            stack.append(_Built(known))
+        elif name == "REDUCE":
+            (arguments,) = pop(1)
+            stack[-1] = _Built(stack[-1].name, arguments)
+        elif name == "BUILD":
+            (state,) = pop(1)
+            stack[-1].state = state
+        elif name in ("MEMOIZE", "BINPUT", "LONG_BINPUT"):
+            memo[len(memo) if argument is None else argument] = stack[-1]
+        elif name in ("BINGET", "LONG_BINGET"):
+            stack.append(memo[int(argument or 0)])
+        elif any(kind in name for kind in _LITERALS):
+            stack.append(argument)
+        elif name not in ("PROTO", "FRAME", "STOP"):
+            raise ValueError(f"the splits hold the instruction {name}, not plain arrays; the file is refused")
+    return stack.pop()
+
+
+def _state(built: _Built) -> tuple[Any, ...]:
+    """What numpy stores of an array: a version, the shape, the type, the order and the contents."""
+    if built.name not in _ARRAY_PARTS or len(built.state) != 5:
+        raise TypeError
+    return tuple(built.state)
+
+
+def _integers(built: _Built) -> NDArray[np.int64]:
+    """An array of node numbers from what is stored of it; any other type of number is refused."""
+    _, shape, kind, _, contents = _state(built)
+    type_, order = kind.arguments[0], kind.state[1]
+    if (
+        kind.name != "numpy.dtype"
+        or type_ not in ("i4", "i8", "u4", "u8")
+        or order not in ("<", ">")
+        or len(shape) != 1
+    ):
+        raise TypeError
+    stored = contents if isinstance(contents, bytes) else contents.encode("latin1")  # Python 2 had one type for both
+    return np.frombuffer(stored, dtype=f"{order}{type_}").reshape(shape).astype(np.int64)
 
 
 OWN = {source.__name__: source for source in (CleanedGraph, Crocodile, OgbnArxiv, SparseLINKX, TwitchGamer)}

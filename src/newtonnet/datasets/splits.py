@@ -82,8 +82,9 @@ def make_splits(graph: Graph, protocol: str = "random", *, count: int = 10, seed
     ``stratified``: every class is cut by itself, 60% (rounded, at least one node) to train, 20% (rounded) to validate
     and the rest to test.
 
-    ``weak-0.1`` to ``weak-0.6`` (the study of weak supervision): the validation and test nodes of ``random``, and the
-    first floor(0.1 n) to floor(0.6 n) of its training nodes, so a smaller training set is part of every larger one.
+    ``weak-0.05`` and ``weak-0.1`` to ``weak-0.6`` (weak supervision): the validation and test nodes of ``random``, and
+    the first floor(0.05 n) to floor(0.6 n) of its training nodes, so a smaller training set is part of every larger
+    one. ``few-5`` and ``few-20``: likewise the first 5 or 20 training nodes of every class.
 
     Args:
         graph: the graph; only labelled nodes are split.
@@ -147,14 +148,22 @@ def _stratified(graph: Graph, rng: np.random.RandomState) -> Parts:
     return train_nodes, validation_nodes, test_nodes
 
 
-def _weak(graph: Graph, rng: np.random.RandomState, *, tenths: int) -> Parts:
+def _weak(graph: Graph, rng: np.random.RandomState, *, twentieths: int) -> Parts:
     train, validation, test = _random(graph, rng)
-    return train[: tenths * len(graph.labelled) // 10], validation, test
+    return train[: twentieths * len(graph.labelled) // 20], validation, test
+
+
+def _few(graph: Graph, rng: np.random.RandomState, *, count: int) -> Parts:
+    train, validation, test = _random(graph, rng)
+    chosen = np.concatenate([train[graph.labels[train] == c][:count] for c in range(graph.classes)])
+    return chosen, validation, test
 
 
 PROTOCOLS: dict[str, Callable[[Graph, np.random.RandomState], Parts]] = {
     "random": _random,
     "per-class": _per_class,
     "stratified": _stratified,
-    **{f"weak-0.{tenths}": partial(_weak, tenths=tenths) for tenths in range(1, 7)},
+    **{f"weak-0.{tenths}": partial(_weak, twentieths=2 * tenths) for tenths in range(1, 7)},
+    "weak-0.05": partial(_weak, twentieths=1),
+    **{f"few-{count}": partial(_few, count=count) for count in (5, 20)},
 }

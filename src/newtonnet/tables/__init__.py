@@ -6,12 +6,22 @@ What reads tables is imported when it is first used, since pyarrow and torch are
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .options import DEFAULTS, Columns, TableOptions, TableSource
+from .options import DEFAULTS, Columns, Dates, TableOptions, TableSource, UnknownEdges
 
 if TYPE_CHECKING:
     from .encoding import Encoding
     from .nodes import NodeTable, read_nodes
-    from .tables import EdgeRows, Reading, column_names, edge_pieces, find_columns, load_tables, read_tables, reading_of
+    from .tables import (
+        EdgeRows,
+        Reading,
+        column_names,
+        edge_pieces,
+        find_columns,
+        load_tables,
+        networkx_tables,
+        read_tables,
+        reading_of,
+    )
 else:
 
     def __getattr__(name: str) -> Any:
@@ -23,16 +33,19 @@ else:
 __all__ = [
     "DEFAULTS",
     "Columns",
+    "Dates",
     "EdgeRows",
     "Encoding",
     "NodeTable",
     "Reading",
     "TableOptions",
     "TableSource",
+    "UnknownEdges",
     "column_names",
     "edge_pieces",
     "find_columns",
     "load_tables",
+    "networkx_tables",
     "read_nodes",
     "read_tables",
     "reading_of",

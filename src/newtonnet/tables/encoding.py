@@ -1,6 +1,7 @@
 """Columns of a table as features: learned from one table, stored as plain data, applied to that table or another."""
 
 import json
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -14,14 +15,29 @@ from numpy.typing import NDArray
 
 from newtonnet.meaning import counted, listed
 
-from .values import Where, as_text, first_true, holds_lists, holds_numbers, is_missing, row_number, to_numbers, why_text
+from .values import (
+    Where,
+    as_text,
+    count_values,
+    first_true,
+    holds_lists,
+    holds_numbers,
+    holds_text,
+    is_missing,
+    row_number,
+    to_numbers,
+    why_text,
+)
 
 MOST_CATEGORIES = 1000
-"""A text column with more different values than this is a name or a sentence, not a category."""
+"""Categories of one column; of more different texts the most frequent are kept."""
 NAMELIKE = 0.8
 """Share of different values from which on a text column looks like a name."""
 FEW = 20
 """Rows below which the values of any text column may all differ."""
+
+_ID = re.compile(r"(?i:(.*[_\- ])?id)|.*[a-z]I[dD]")
+"""Names of columns that hold ids."""
 
 Kind = Literal["binary", "number", "category", "vector"]
 KINDS: dict[Kind, str] = {"number": "numbers", "binary": "0/1", "category": "categories", "vector": "lists of numbers"}
@@ -79,12 +95,25 @@ class Encoding:
 def learn_encoding(
     table: pa.Table, *, standardise: bool = True, categorical: Sequence[str] = (), where: Where = row_number
 ) -> Encoding:
-    """Decide for every column how it becomes features; columns with no value or a single one are left out."""
+    """Decide for every column how it becomes features; those with at most one value, ids or names are left out."""
+    used = [name for name in table.column_names if name in categorical or why_no_feature(name, table[name]) is None]
     learned = (
-        _learn(name, table[name], where, standardise=standardise, categorical=name in categorical)
-        for name in table.column_names
+        _learn(name, table[name], where, standardise=standardise, categorical=name in categorical) for name in used
     )
     return Encoding(tuple(column for column in learned if column is not None))
+
+
+def why_no_feature(name: str, values: pa.ChunkedArray) -> str | None:
+    """What a column holds that cannot help: an id for every node, or names; None if it may be a feature."""
+    ids = (pa.types.is_integer(values.type) or holds_text(values.type)) and _ID.fullmatch(name)
+    if ids and len(values) > 1 and not values.null_count and pc.count_distinct(values).as_py() == len(values):
+        return "a different id for every node"
+    if holds_text(values.type):
+        text = as_text(values, name)
+        known, different = len(text) - text.null_count, pc.count_distinct(text).as_py()
+        if different > max(MOST_CATEGORIES, NAMELIKE * known) and why_text(text) is None:
+            return f"a name, {different:,} different texts"
+    return None
 
 
 def encode(
@@ -139,14 +168,10 @@ def _learn(name: str, values: pa.ChunkedArray, where: Where, *, standardise: boo
 
 
 def _learn_category(name: str, text: pa.ChunkedArray) -> Column | None:
-    categories = sorted(value for value in pc.unique(text).to_pylist() if value is not None)
-    if len(categories) > MOST_CATEGORIES:
-        reason = why_text(text)
-        advice = f"leave it out (--ignore {shlex.quote(name)}, or ignore=[{name!r}] in Python)"
-        raise ValueError(
-            f"column {name!r} has {len(categories)} different texts, too many for a category (at most "
-            f"{MOST_CATEGORIES}); {advice if reason is None else f'it is text {reason}'}"
-        )
+    counts = count_values(text)
+    if len(counts) > MOST_CATEGORIES and (reason := why_text(text)) is not None:
+        raise ValueError(f"column {name!r} has {len(counts)} different texts; it is text {reason}")
+    categories = sorted(value for value, _ in counts.most_common(MOST_CATEGORIES))
     lacks = text.null_count > 0
     if len(categories) + lacks < 2:
         return None
@@ -223,12 +248,19 @@ def _in_words(table: pa.Table, column: Column) -> str:
 
 
 def column_warnings(table: pa.Table, encoding: Encoding, categorical: Sequence[str] = ()) -> list[str]:
-    """A sentence for every text column that is probably not a category, unless the user asked for it."""
+    """A sentence for every text column that has too many categories, or probably none, unless the user asked for it."""
     found = []
     for column in encoding.columns:
-        if column.kind != "category" or column.name in categorical:
+        if column.kind != "category":
             continue
         text = as_text(table[column.name], column.name)
+        if (different := pc.count_distinct(text).as_py()) > len(column.categories):
+            kept = pc.is_in(text.drop_null(), value_set=pa.array(column.categories))
+            share = f"{100 * pc.mean(kept.cast(pa.float64())).as_py():.0f}% of the values"
+            most = f"the {len(column.categories):,} most frequent ({share}) are categories, the others none"
+            found.append(f"Column {column.name!r} has {different:,} different texts: {most}.")
+        if column.name in categorical:
+            continue
         reason = why_text(text)
         known = len(text) - text.null_count
         if reason is None and known >= FEW and len(column.categories) >= NAMELIKE * known:
@@ -247,7 +279,8 @@ def unseen_values(table: pa.Table, encoding: Encoding) -> list[str]:
         if column.kind == "category":
             there = pc.unique(as_text(values, column.name).drop_null()).to_pylist()
             if new := len(set(there) - set(column.categories)):
-                found.append(f"{column.name}: {counted(new, 'unseen value')}; encoded as no category")
+                noun = "unseen or rare value" if len(column.categories) >= MOST_CATEGORIES else "unseen value"
+                found.append(f"{column.name}: {counted(new, noun)}; encoded as no category")
             continue
         if column.kind == "binary":
             numbers = to_numbers(values, column.name, row_number)

@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from newtonnet.meaning import listed
 
-from .encoding import Encoding, column_warnings, encode, learn_encoding, read_as, unseen_values
-from .options import DEFAULTS, Columns, TableOptions, TableSource
+from .encoding import Encoding, column_warnings, encode, learn_encoding, read_as, unseen_values, why_no_feature
+from .options import DEFAULTS, Columns, Dates, TableOptions, TableSource
 from .readers import NamedTable, is_unnamed, read_table
 from .values import (
     MISSING,
     as_text,
+    count_values,
     first_true,
     has_comma,
     holds_text,
@@ -36,6 +37,14 @@ _UNSURE = ("unknown", "unlabelled", "unlabeled", "missing", "undefined", "not av
 _BLANK = "is treated as a class; leave cells blank where the class is unknown."
 
 
+PARTS = {
+    "train": ("train", "training"),
+    "validation": ("validation", "val", "valid", "dev"),
+    "test": ("test", "testing"),
+}
+"""Words for the part that a node belongs to."""
+
+
 @dataclass(frozen=True, eq=False)
 class NodeTable:
     """What a table of nodes gave; for ``encoding`` to ``notes`` see :class:`newtonnet.tables.Reading`.
@@ -45,6 +54,7 @@ class NodeTable:
         ids: unique ids, int64 or text, ``(n,)``.
         labels: int64, -1 for unknown, ``(n,)``; None without a label column.
         class_names: one for each class.
+        text_labels: whether the labels are texts in the table; a CSV file does not say.
         features: float32, ``(n, F)``, dense or CSR.
     """
 
@@ -52,11 +62,13 @@ class NodeTable:
     ids: pa.Array
     labels: NDArray[np.int64] | None
     class_names: list[str]
+    text_labels: bool
     features: NDArray[np.float32] | sp.csr_array
     encoding: Encoding
     left_out: Mapping[str, str]
     read_as: str
     notes: tuple[str, ...]
+    parts: Mapping[str, NDArray[np.int64]] | None
 
     def names(self) -> list[str]:
         """The ids as text."""
@@ -74,18 +86,18 @@ def read_nodes(
     """Read the nodes of a table in its order; for the arguments see :func:`newtonnet.tables.read_tables`."""
     kinds = {} if encoding is None else {column.name: column.kind for column in encoding.columns}
     texts = {columns.id, *options.categorical, *(name for name, kind in kinds.items() if kind == "category")}
-    if columns.label is not None:
-        texts.add(columns.label)
+    texts |= {name for name in (columns.label, columns.split) if name is not None}
     rows = read_table(nodes, "nodes", text_encoding=options.text_encoding, texts=texts)
-    rows.check(columns.id, columns.label, *options.ignore, *options.categorical)
+    rows.check(columns.id, columns.label, columns.split, *options.ignore, *options.categorical)
     ids = _ids(rows, columns.id)
     labels, classes = _labels(rows, columns.label, class_names)
-    wanted = {columns.id, columns.label, *kinds}
+    wanted = {columns.id, columns.label, columns.split, *kinds}
     # Columns without a name often hold row numbers.
     unnamed = [name for name in rows.table.column_names if name not in wanted and is_unnamed(name)]
-    kept_apart = (columns.id, columns.label, *options.ignore, *unnamed)
+    kept_apart = (columns.id, columns.label, columns.split, *options.ignore, *unnamed)
     used = [name for name in rows.table.column_names if name not in kept_apart]
-    table = _read_texts(rows.table.select(used), texts, [name for name, kind in kinds.items() if kind == "number"])
+    numbers = [name for name, kind in kinds.items() if kind == "number"]
+    table = _read_texts(rows.table.select(used), texts, numbers, options.dates)
     learned = encoding or learn_encoding(
         table, standardise=options.standardise, categorical=options.categorical, where=rows.row
     )
@@ -105,19 +117,21 @@ def read_nodes(
         ids=ids,
         labels=labels,
         class_names=classes,
+        text_labels=columns.label is not None and rows.line is None and holds_text(rows.table[columns.label].type),
         features=features,
         encoding=learned,
         left_out=left_out,
         read_as=read_as(table, learned, {**left_out, **not_read}),
         notes=tuple(notes),
+        parts=None if columns.split is None else _split_parts(rows, columns.split),
     )
 
 
-def _read_texts(table: pa.Table, texts: Collection[str], numbers: Collection[str]) -> pa.Table:
+def _read_texts(table: pa.Table, texts: Collection[str], numbers: Collection[str], dates: Dates) -> pa.Table:
     """The same table with dates and numbers in place of texts that mean them, except in columns of ``texts``."""
     for place, name in enumerate(table.column_names):
         column = table[name]
-        read = column if name in texts else read_commas(read_dates(column), surely=name in numbers)
+        read = column if name in texts else read_commas(read_dates(column, dates), surely=name in numbers)
         if read is not column:
             table = table.set_column(place, name, read)
     return table
@@ -128,10 +142,10 @@ def _label_warnings(rows: NamedTable, label_column: str | None) -> list[str]:
     if label_column is None or not holds_text(rows.table[label_column].type):
         return []
     trimmed = pc.utf8_trim_whitespace(rows.table[label_column])
-    counts = {row["values"]: row["counts"] for row in pc.value_counts(trimmed.combine_chunks()).to_pylist()}
+    counts = count_values(trimmed)
     there = [word for word in MISSING if word and counts.get(word)]
     found = [f"The label {word!r} is treated as missing ({counts[word]:,} times)." for word in there]
-    known = [value for value in counts if value is not None and value not in MISSING]
+    known = [value for value in counts if value not in MISSING]
     if "-1" in known and all(is_number(value) for value in known):
         found.append(f"The label -1 {_BLANK}")
     found += [f"The label {value!r} {_BLANK}" for value in known if value.casefold() in _UNSURE]
@@ -154,11 +168,12 @@ def _leaks(table: pa.Table, labels: NDArray[np.int64] | None) -> list[str]:
 
 
 def _left_out(table: pa.Table, learned: Encoding) -> dict[str, str]:
+    """The columns that gave no feature, and why."""
     kept = {column.name for column in learned.columns}
+    empty = {name: pc.all(is_missing(table[name])).as_py() for name in table.column_names if name not in kept}
     return {
-        name: "no value at all" if pc.all(is_missing(table[name])).as_py() else "one value only"
-        for name in table.column_names
-        if name not in kept
+        name: "no value at all" if nothing else why_no_feature(name, table[name]) or "one value only"
+        for name, nothing in empty.items()
     }
 
 
@@ -205,6 +220,25 @@ def _labels(
             "cell blank, or the column out"
         )
     return codes.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64), classes
+
+
+def _split_parts(rows: NamedTable, column: str) -> dict[str, NDArray[np.int64]]:
+    """The nodes of each part by the words of a column; a blank cell is of no part."""
+    words = pc.utf8_lower(pc.utf8_trim_whitespace(as_text(rows.table[column], column))).combine_chunks()
+    known = pa.array([word for words in PARTS.values() for word in words])
+    places = pc.index_in(words, value_set=known).fill_null(-1).to_numpy(zero_copy_only=False)
+    unknown = pc.and_(pc.equal(pa.array(places), -1), pc.fill_null(pc.not_equal(words, ""), False))
+    if pc.any(unknown).as_py():
+        index = first_true(unknown)
+        raise ValueError(
+            f"{rows.row(index)} has {words[index].as_py()!r} in column {column!r}; expected train, validation or test, "
+            "or a blank cell for a node that is only predicted"
+        )
+    named = np.array([part for part, words in PARTS.items() for _ in words] + [""])[places]
+    parts = {part: np.flatnonzero(named == part) for part in PARTS}
+    if not len(parts["train"]):
+        raise ValueError(f"column {column!r} of {rows.name} names no training node; write train for some")
+    return parts
 
 
 def _natural(text: str) -> tuple[int, float, str]:

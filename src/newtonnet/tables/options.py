@@ -2,14 +2,23 @@
 
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Union, get_args
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-TableSource = Union[str, PathLike[str], "pa.Table", "pd.DataFrame"]
-"""A path to a CSV or Parquet file, an Arrow table or a pandas frame."""
+
+class ArrowFrame(Protocol):
+    """A frame of any library that gives its rows as an Arrow stream, such as Polars or DuckDB."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
+
+
+TableSource = Union[str, PathLike[str], "pa.Table", "pd.DataFrame", ArrowFrame]
+"""A path to a CSV, Parquet or Excel file, an Arrow table, a pandas frame or any other frame with an Arrow stream."""
+UnknownEdges = Literal["error", "drop", "add"]
+Dates = Literal["year-first", "day-first", "month-first"]
 
 
 @dataclass(frozen=True)
@@ -24,10 +33,16 @@ class TableOptions:
         source_column: column of the edges with one end; ``source``, or else the first.
         target_column: column of the edges with the other end; ``target``, or else the second.
         weight_column: column of the edges with weights of 0 or more; ``weight`` if there is one, else all are 1.
+        split_column: column of the nodes that says train, validation or test; no feature. The labels of test nodes are
+            not learned from; without validation nodes, folds of the training nodes choose. No such column if None.
         ignore: columns of the nodes that are not features.
         categorical: columns of numbers that are codes of categories.
         standardise: give numbers mean 0 and standard deviation 1.
         directed: keep the direction of edges.
+        unknown_edges: what to do with edges that name a node which is not in the table: ``error``, ``drop`` them, or
+            ``add`` such nodes, which have neither features nor labels and get no prediction.
+        dates: order of dates written as text: 2020-12-31 is always read, 31.12.2020 if ``day-first``, 12/31/2020 if
+            ``month-first``.
         text_encoding: encoding of CSV files.
     """
 
@@ -36,10 +51,13 @@ class TableOptions:
     source_column: str | None = None
     target_column: str | None = None
     weight_column: str | None = None
+    split_column: str | None = None
     ignore: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
     standardise: bool = True
     directed: bool = False
+    unknown_edges: UnknownEdges = "error"
+    dates: Dates = "year-first"
     text_encoding: str = "utf-8"
 
     def __post_init__(self) -> None:
@@ -48,6 +66,9 @@ class TableOptions:
             if isinstance(columns, str):
                 raise TypeError(f"{name} must be a list of columns, got the text {columns!r}; write [{columns!r}]")
             object.__setattr__(self, name, tuple(columns))
+        for name, choices in (("unknown_edges", get_args(UnknownEdges)), ("dates", get_args(Dates))):
+            if (chosen := getattr(self, name)) not in choices:
+                raise ValueError(f"{name} must be one of {', '.join(choices)}, got {chosen!r}")
 
 
 DEFAULTS = TableOptions()
@@ -65,3 +86,5 @@ class Columns:
     weight: str | None
     unused: tuple[str, ...] = ()
     """Other columns of the edges."""
+    split: str | None = None
+    """Column of the nodes that says train, validation or test."""

@@ -1,4 +1,4 @@
-"""Rows of CSV and Parquet files, pandas frames and Arrow tables, whole or in pieces; every message names the row."""
+"""Rows of CSV, Parquet and Excel files and of frames in memory, whole or in pieces; every message names the row."""
 
 import codecs
 import csv
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -115,10 +115,13 @@ def read_header(source: Any, what: str, *, text_encoding: str) -> NamedTable:
 
 def _read_file(path: Path, text_encoding: str, texts: Collection[str] | None) -> NamedTable:
     """A whole file, or only its columns if ``texts`` is None."""
-    if is_parquet(path):
+    kind = file_kind(path)
+    if kind == "parquet":
         with _parquet_errors(path):
             table = paparquet.read_schema(path).empty_table() if texts is None else paparquet.read_table(path)
         return NamedTable(table, str(path))
+    if kind == "excel":
+        return NamedTable(_read_excel(path), str(path))
     file = open_csv(path, text_encoding)
     table = file.columns if texts is None or file.header_only else _read_csv(file, texts)
     return NamedTable(table, str(path), partial(_line_of_row, file))
@@ -130,7 +133,9 @@ def stream_edges(path: Path, columns: Columns, *, rows: int, text_encoding: str)
     _check_unique(header)
     header.check(columns.source, columns.target, columns.weight)
     names = [name for name in (columns.source, columns.target, columns.weight) if name is not None]
-    if is_parquet(path):
+    if (kind := file_kind(path)) == "excel":
+        raise ValueError(f"{path} is an Excel file, which cannot be read in pieces; save it as CSV or Parquet")
+    if kind == "parquet":
         line, batches = None, _parquet_batches(path, names, rows)
     else:
         file = open_csv(path, text_encoding)
@@ -175,8 +180,14 @@ def _in_memory(source: Any, what: str) -> NamedTable | None:
         return None
     if isinstance(source, pa.Table):
         return NamedTable(source, f"the {what}")
+    if isinstance(source, pa.RecordBatchReader):
+        raise TypeError(f"the {what} are a stream, which can be read only once; give {what}.read_all()")
     if hasattr(source, "columns") and hasattr(source, "iloc"):
         return NamedTable(_from_pandas(source, what), f"the {what}")
+    if hasattr(source, "__arrow_c_stream__"):
+        table = pa.table(source)
+        plain = [field.with_type(pa.string()) if field.type == pa.string_view() else field for field in table.schema]
+        return NamedTable(table.cast(pa.schema(plain)), f"the {what}")
     raise TypeError(f"the {what} must be a path, a pyarrow table or a pandas frame, got {type(source).__name__}")
 
 
@@ -195,11 +206,11 @@ def _from_pandas(frame: Any, what: str) -> pa.Table:
         raise ValueError(f"the {what} cannot be read: {_one_line(reason)}") from reason
 
 
-# Parquet
+# Files
 
 
-def is_parquet(path: Path) -> bool:
-    """Whether a file is Parquet by its first bytes or its name; it must exist and hold something."""
+def file_kind(path: Path) -> Literal["parquet", "excel", "csv"]:
+    """What a file is by its first bytes or its name; it must exist and hold something that can be read."""
     if path.is_dir():
         raise ValueError(f"{path} is a folder; expected a CSV or Parquet file")
     if not path.is_file():
@@ -207,8 +218,44 @@ def is_parquet(path: Path) -> bool:
     if path.stat().st_size == 0:
         raise ValueError(f"{path} is empty; expected a header line and rows")
     with path.open("rb") as stream:
-        magic = stream.read(4)
-    return magic == b"PAR1" or path.suffix in (".parquet", ".pq")
+        start = stream.read(64).lstrip()
+    if start.startswith(b"PAR1") or path.suffix in (".parquet", ".pq"):
+        return "parquet"
+    if start.startswith(b"PK\x03\x04"):
+        if path.suffix in (".xlsx", ".xlsm"):
+            return "excel"
+        raise ValueError(f"{path} is a zip archive; unpack it first")
+    if start.startswith(b"\xd0\xcf\x11\xe0"):
+        raise ValueError(f"{path} is an old Excel file; save it as .xlsx or CSV")
+    if path.suffix in (".json", ".jsonl", ".ndjson") or start.startswith((b"{", b"[{")):
+        raise ValueError(f"{path} is a JSON file; save it as CSV, or give the frame of pandas.read_json in Python")
+    return "csv"
+
+
+def _read_excel(path: Path) -> pa.Table:
+    """The first sheet; a column of several types is text, and rows and columns without any value are left out."""
+    try:
+        import openpyxl
+    except ImportError:
+        raise ValueError(f"{path} is an Excel file; pip install openpyxl to read it, or save it as CSV") from None
+    workbook = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    header, *rows = workbook.worksheets[0].iter_rows(values_only=True)
+    workbook.close()
+    columns = zip(*(row for row in rows if any(cell is not None for cell in row)), strict=True)
+    return pa.table(
+        {str(name): column_of(cells) for name, cells in zip(header, columns, strict=True) if name is not None}
+    )
+
+
+def column_of(cells: Sequence[Any]) -> pa.Array:
+    """Values of any types; text if they are of several."""
+    try:
+        return pa.array(cells)
+    except pa.ArrowException:
+        return pa.array([None if cell is None else str(cell) for cell in cells])
+
+
+# Parquet
 
 
 @contextmanager

@@ -5,11 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from newtonnet.graphs import Graph, from_edges
@@ -17,9 +18,12 @@ from newtonnet.meaning import counted, listed
 
 from .encoding import Encoding
 from .nodes import NodeTable, read_nodes
-from .options import DEFAULTS, Columns, TableOptions, TableSource
-from .readers import NamedTable, find_usual, read_header, read_table, stream_edges
+from .options import DEFAULTS, Columns, TableOptions, TableSource, UnknownEdges
+from .readers import NamedTable, column_of, find_usual, read_header, read_table, stream_edges
 from .values import first_true, holds_reals, read_commas, to_ids
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 PIECE = 1 << 18
 """Minimum number of rows that are read at once from a file that does not fit in memory."""
@@ -39,6 +43,7 @@ class Reading:
         left_out: columns of the nodes that gave no feature when the encoding was learned, and what each holds.
         read_as: how every column was read, in one line.
         notes: what a user should know: warnings about columns and edges, or what was unseen by a given encoding.
+        added: number of nodes, the last ones, that only the edges name.
     """
 
     graph: Graph
@@ -47,6 +52,9 @@ class Reading:
     left_out: Mapping[str, str]
     read_as: str
     notes: tuple[str, ...]
+    added: int = 0
+    parts: Mapping[str, NDArray[np.int64]] | None = None
+    """Nodes for ``train``, ``validation`` and ``test`` by the column that says so; None without one."""
 
 
 def load_tables(
@@ -72,6 +80,25 @@ def load_tables(
         The graph; node names are the ids as text.
     """
     return read_tables(nodes, edges, replace(options, **fields), name=name).graph
+
+
+def networkx_tables(graph: "nx.Graph") -> tuple[pa.Table, pa.Table]:
+    """The nodes and edges of a networkx graph as two tables, with a column for every attribute of the nodes.
+
+    Nodes of any kind become ids, as whole numbers or text; the weights of edges are kept, and 1 where they are missing.
+
+    >>> import networkx as nx
+    >>> nodes, edges = networkx_tables(nx.karate_club_graph())
+    >>> nodes.column_names, edges.num_rows
+    (['id', 'club'], 78)
+    """
+    numbers = all(isinstance(node, int) for node in graph)
+    ids = {node: node if numbers else str(node) for node in graph}
+    names = dict.fromkeys(name for _, data in graph.nodes(data=True) for name in data if name != "id")
+    columns = {str(name): column_of([data.get(name) for _, data in graph.nodes(data=True)]) for name in names}
+    sources, targets, weights = zip(*graph.edges(data="weight", default=1.0), strict=True) if graph.edges else ((),) * 3
+    ends = {"source": [ids[node] for node in sources], "target": [ids[node] for node in targets]}
+    return pa.table({"id": list(ids.values()), **columns}), pa.table({**ends, "weight": weights})
 
 
 def read_tables(
@@ -109,7 +136,10 @@ def read_tables(
     read = read_nodes(nodes, columns, options, encoding=encoding, class_names=class_names)
     links = read_table(edges, "edges", text_encoding=options.text_encoding, texts={columns.source, columns.target})
     links.check(columns.source, columns.target, columns.weight)
-    ends, weights = edge_rows(links, read.ids, columns)
+    known = len(read.ids)
+    if options.unknown_edges == "add":
+        read = _add_unknown(read, links, columns)
+    ends, weights = edge_rows(links, read.ids, columns, options.unknown_edges)
     graph = from_edges(
         ends,
         read.features,
@@ -119,8 +149,14 @@ def read_tables(
         node_names=read.names(),
         name=name or read.name,
         directed=options.directed,
+        text_labels=read.text_labels,
     )
-    return reading_of(read, graph, count_rows((ends, weights)), columns, learned=encoding is None)
+    tally = count_rows((ends, weights), dropped=links.table.num_rows - ends.shape[1])
+    reading = reading_of(read, graph, tally, columns, learned=encoding is None)
+    if not (added := graph.nodes - known):
+        return reading
+    note = f"{counted(added, 'node')} named by edges only: added without features or label, and not predicted."
+    return replace(reading, added=added, notes=(*reading.notes, note))
 
 
 def find_columns(nodes: TableSource, edges: TableSource, options: TableOptions = DEFAULTS) -> Columns:
@@ -137,7 +173,7 @@ def find_columns(nodes: TableSource, edges: TableSource, options: TableOptions =
     rows = read_header(nodes, "nodes", text_encoding=options.text_encoding)
     links = read_header(edges, "edges", text_encoding=options.text_encoding)
     key = rows.column(options.id_column, "id", 0)
-    rows.check(options.label_column)
+    rows.check(options.label_column, options.split_column)
     names = links.table.column_names
     if len(names) == 1:
         raise ValueError(
@@ -152,7 +188,7 @@ def find_columns(nodes: TableSource, edges: TableSource, options: TableOptions =
     others = [name for name in names if name not in (source, target)]
     weight = options.weight_column or find_usual("weight", others)
     unused = tuple(name for name in others if name != weight)
-    return Columns(key, options.label_column, source, target, weight, unused)
+    return Columns(key, options.label_column, source, target, weight, unused, options.split_column)
 
 
 def column_names(table: TableSource, *, text_encoding: str = "utf-8") -> tuple[str, ...]:
@@ -171,13 +207,16 @@ def reading_of(read: NodeTable, graph: Graph, tally: Counter[str], columns: Colu
         learned: whether the encoding was learned from these tables, so that notes describe the edges as well.
     """
     notes = [*read.notes]
+    if dropped := tally["dropped"]:
+        total = counted(tally["rows"] + dropped, "edge")
+        notes.append(f"{dropped:,} of {total} name nodes that are not in the table; they were dropped.")
     if learned and columns.unused:
         weights = "without weights" if columns.weight is None else f"with weights in {columns.weight!r}"
         ends = f"Edges join {columns.source!r} and {columns.target!r} {weights}"
         notes.append(f"{ends}; columns not used: {listed(columns.unused)}.")
     if learned and not graph.directed and tally["rows"] != graph.edges:
         notes.append(_merged_rows(tally, graph.edges, weighted=columns.weight is not None))
-    return Reading(graph, columns, read.encoding, read.left_out, read.read_as, tuple(notes))
+    return Reading(graph, columns, read.encoding, read.left_out, read.read_as, tuple(notes), parts=read.parts)
 
 
 def _merged_rows(tally: Counter[str], edges: int, *, weighted: bool) -> str:
@@ -194,7 +233,13 @@ def _merged_rows(tally: Counter[str], edges: int, *, weighted: bool) -> str:
 
 
 def edge_pieces(
-    edges: str | PathLike[str], ids: pa.Array, *, columns: Columns, text_encoding: str, tally: Counter[str]
+    edges: str | PathLike[str],
+    ids: pa.Array,
+    *,
+    columns: Columns,
+    text_encoding: str,
+    tally: Counter[str],
+    unknown_edges: UnknownEdges = "error",
 ) -> Iterator[EdgeRows]:
     """Read a file of edges in pieces: neither the file nor the edges need to fit in memory.
 
@@ -206,31 +251,53 @@ def edge_pieces(
         columns: which columns of the file hold the ends and the weights.
         text_encoding: encoding of a CSV file.
         tally: counts the rows, for :func:`reading_of`.
+        unknown_edges: ``error`` or ``drop``.
     """
+    if unknown_edges == "add":
+        raise ValueError("edges that are read in pieces cannot add nodes; drop them, or put the nodes in the table")
     # Every piece builds a hash table of all ids, so it should have about as many rows.
     rows = max(PIECE, len(ids) // 2)
     for links in stream_edges(Path(edges), columns, rows=rows, text_encoding=text_encoding):
         kinds = [links.table.schema.field(column).type for column in (columns.source, columns.target)]
         if not all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds):
             ids = ids.cast(pa.string())  # once, not again for every piece
-        piece = edge_rows(links, ids, columns)
-        tally.update(count_rows(piece))
+        piece = edge_rows(links, ids, columns, unknown_edges)
+        tally.update(count_rows(piece, dropped=links.table.num_rows - piece[0].shape[1]))
         yield piece
 
 
-def edge_rows(links: NamedTable, ids: pa.Array, columns: Columns) -> EdgeRows:
+def edge_rows(links: NamedTable, ids: pa.Array, columns: Columns, unknown_edges: UnknownEdges = "error") -> EdgeRows:
     """Rows of a table as edges between the nodes with these ids; the first wrong row raises an error."""
     _check_header(links, ids, columns)
-    ends = _ends(links, ids, columns)
-    return ends, None if columns.weight is None else _weights(links, columns.weight)
+    ends = _ends(links, ids, columns, drop=unknown_edges == "drop")
+    weights = None if columns.weight is None else _weights(links, columns.weight)
+    if (inside := (ends >= 0).all(axis=0)).all():
+        return ends, weights
+    return ends[:, inside], None if weights is None else weights[inside]
 
 
-def count_rows(edges: EdgeRows) -> Counter[str]:
-    """The number of all rows, of self-loops, and of other rows of weight 0."""
+def count_rows(edges: EdgeRows, dropped: int = 0) -> Counter[str]:
+    """The number of rows, of self-loops and of other rows of weight 0 among them, and of those dropped before."""
     ends, weights = edges
     loops = ends[0] == ends[1]
     zero = 0 if weights is None else int(((weights == 0) & ~loops).sum())
-    return Counter(rows=ends.shape[1], loops=int(loops.sum()), zero=zero)
+    return Counter(rows=ends.shape[1], loops=int(loops.sum()), zero=zero, dropped=dropped)
+
+
+def _add_unknown(read: NodeTable, links: NamedTable, columns: Columns) -> NodeTable:
+    """The nodes and those that only the edges name, without features and labels."""
+    ends = [to_ids(links, column) for column in (columns.source, columns.target)]
+    unknown = [side.filter(_positions(side, read.ids).is_null()).cast(pa.string()) for side in ends]
+    new = pc.unique(pa.concat_arrays(unknown)).drop_null()
+    x, shape = read.features, (len(new), read.features.shape[1])
+    if not read.encoding.columns:
+        x = sp.eye_array(len(read.ids) + len(new), format="csr", dtype=np.float32)
+    elif isinstance(x, np.ndarray):
+        x = np.concatenate([x, np.zeros(shape, dtype=np.float32)])
+    else:
+        x = sp.vstack([x, sp.csr_array(shape, dtype=np.float32)], format="csr")
+    labels = None if read.labels is None else np.append(read.labels, np.full(len(new), -1))
+    return replace(read, ids=pa.concat_arrays([read.ids.cast(pa.string()), new]), features=x, labels=labels)
 
 
 def _check_header(links: NamedTable, ids: pa.Array, columns: Columns) -> None:
@@ -248,24 +315,51 @@ def _check_header(links: NamedTable, ids: pa.Array, columns: Columns) -> None:
         )
 
 
-def _ends(links: NamedTable, ids: pa.Array, columns: Columns) -> NDArray[np.int32]:
-    """Both ends of every edge as indices of ids, shape ``(2, E)``."""
+def _ends(links: NamedTable, ids: pa.Array, columns: Columns, *, drop: bool) -> NDArray[np.int32]:
+    """Both ends of every edge as indices of ids, shape ``(2, E)``; -1 for unknown ones if they are to be dropped."""
     ends = np.empty((2, links.table.num_rows), dtype=np.int32)
     for side, column in enumerate((columns.source, columns.target)):
-        wanted, known = to_ids(links, column), ids
-        if wanted.type != known.type:
-            wanted, known = wanted.cast(pa.string()), known.cast(pa.string())
-        found = pc.index_in(wanted, value_set=known)
-        if found.null_count:
-            index = first_true(found.is_null())
+        wanted = to_ids(links, column)
+        found = _positions(wanted, ids)
+        wrong = wanted.is_null() if drop else found.is_null()
+        if pc.any(wrong).as_py():
+            index = first_true(wrong)
             unknown = wanted[index].as_py()
             what = "has no id" if unknown is None else f"names the unknown node {unknown!r}"
             raise ValueError(
                 f"{links.row(index)} {what} in column {column!r}; expected an id from column {columns.id!r} of the "
-                f"nodes, such as {ids[0].as_py()!r}"
+                f"nodes, such as {ids[0].as_py()!r}{_advice(unknown, ids)}"
             )
-        ends[side] = found.to_numpy(zero_copy_only=False)
+        ends[side] = found.fill_null(-1).to_numpy(zero_copy_only=False)
     return ends
+
+
+def _positions(wanted: pa.Array, ids: pa.Array) -> pa.Array:
+    """Indices of ids, null for unknown ones; 2299.0 is 2299 if all ids of one of the two are written so."""
+    if wanted.type != ids.type:
+        wanted, ids = wanted.cast(pa.string()), ids.cast(pa.string())
+    found = pc.index_in(wanted, value_set=ids)
+    if not found.null_count or not pa.types.is_string(ids.type):
+        return found
+    return pc.coalesce(found, pc.index_in(_without_point(wanted), value_set=_without_point(ids)))
+
+
+def _without_point(ids: pa.Array) -> pa.Array:
+    """Ids that are all written as 2299.0 without their point, as 2299; others as they are."""
+    whole = pc.all(pc.match_substring_regex(ids, r"^-?\d+\.0$")).as_py()
+    return pc.replace_substring(ids, ".0", "", max_replacements=1) if whole else ids
+
+
+def _advice(unknown: str | int | None, known: pa.Array) -> str:
+    """What to do about an id that no node has."""
+    if unknown is None:
+        return ""
+    text = str(unknown)
+    written = [one for one in (text.strip(), text.removesuffix(".0"), f"{text}.0") if one != text]
+    there = pc.is_in(pa.array(written), value_set=known.cast(pa.string())).to_pylist()
+    if any(there):
+        return f"; the nodes have {written[there.index(True)]!r}: write ids the same way in both tables"
+    return "; --unknown-edges drop leaves such edges out (unknown_edges='drop' in Python)"
 
 
 def _weights(links: NamedTable, column: str) -> NDArray[np.float32]:

@@ -1,7 +1,9 @@
 """The values of one column as text, numbers or ids, whatever type the file gave them."""
 
 import re
+from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +12,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from newtonnet.meaning import listed
+
+from .options import Dates
 
 if TYPE_CHECKING:
     from .readers import NamedTable
@@ -22,10 +26,15 @@ MOSTLY = 0.8
 """Share of numbers in a text column that makes it look like a column of numbers."""
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}.*)?$")
+_REVERSED = re.compile(r"\d{1,2}([./])\d{1,2}\1\d{4}")
+_ORDERS = {"day-first": "%d.%m.%Y", "month-first": "%m.%d.%Y"}
 _COMMA = re.compile(r"[+-]?(\d+|\d{1,3}([. ]\d{3})+),\d+")
 _NEARLY = (
     (re.compile(r"[+-]?[\d.,]+ ?[%€$£]|[€$£] ?[+-]?[\d.,]+"), "write numbers without a unit"),
-    (re.compile(r"\d{1,2}[./]\d{1,2}[./](\d{4}|\d{2})"), "write dates as 2020-01-31"),
+    (
+        re.compile(r"\d{1,2}[./]\d{1,2}[./](\d{4}|\d{2})"),
+        "write dates as 2020-01-31, or read them with --dates day-first",
+    ),
 )
 """Texts that mean a number or a date, and how to write it."""
 
@@ -78,6 +87,12 @@ def as_text(values: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
         return without_missing(values.cast(pa.string()))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
         raise ValueError(f"column {name!r} holds {kind}, which is neither text nor numbers") from reason
+
+
+def count_values(text: pa.ChunkedArray) -> Counter[str]:
+    """How often every text occurs; nulls do not count."""
+    rows = pc.value_counts(text.drop_null()).to_pylist()
+    return Counter({row["values"]: row["counts"] for row in rows})
 
 
 def without_missing(text: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -170,8 +185,10 @@ def has_comma(text: str) -> bool:
 # Texts that mean dates or numbers
 
 
-def read_dates(values: pa.ChunkedArray) -> pa.ChunkedArray:
+def read_dates(values: pa.ChunkedArray, dates: Dates = "year-first") -> pa.ChunkedArray:
     """Texts that are all dates, times or missing as dates or times, as in a CSV file; other columns as they are.
+
+    With another order of ``dates``, texts such as 31.12.2020 or 31/12/2020 are dates too.
 
     >>> read_dates(pa.chunked_array([["2020-01-31", "NA"]])).type, read_dates(pa.chunked_array([["2020", "x"]])).type
     (DataType(date32[day]), DataType(string))
@@ -180,13 +197,17 @@ def read_dates(values: pa.ChunkedArray) -> pa.ChunkedArray:
         return values
     text = without_missing(values.cast(pa.string()))
     first = next((one.as_py() for one in text if one.is_valid), None)
-    if first is None or not _DATE.match(first):
+    if first is None:
+        return values
+    if dates in _ORDERS and _REVERSED.fullmatch(first.strip()):
+        with suppress(pa.ArrowInvalid):  # one of them is something else
+            points = pc.replace_substring(pc.utf8_trim_whitespace(text), "/", ".")
+            return pc.strptime(points, format=_ORDERS[dates], unit="s").cast(pa.date32())
+    if not _DATE.match(first):
         return values
     for kind in (pa.date32(), pa.timestamp("us")):
-        try:
+        with suppress(pa.ArrowInvalid):
             return text.cast(kind)
-        except pa.ArrowInvalid:  # one of them is something else
-            continue
     return values
 
 
@@ -219,7 +240,7 @@ def why_text(values: pa.ChunkedArray) -> str | None:
     >>> why_text(pa.chunked_array([["1", "2", "3", "4", "?"]]))
     "because of the text '?': leave such cells blank to get numbers"
     """
-    counts = {one["values"]: one["counts"] for one in pc.value_counts(values).to_pylist() if one["values"] is not None}
+    counts = count_values(values)
     total = sum(counts.values())
     for pattern, advice in _NEARLY:
         alike = [text for text in counts if pattern.fullmatch(text.strip())]
