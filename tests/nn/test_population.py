@@ -23,6 +23,7 @@ from newtonnet.nn import (
     build,
 )
 from newtonnet.training import Config, fit
+from newtonnet.training.in_memory import make_targets
 
 SMALL = {
     "gcn": GCNOptions(hidden=4, layers=3),
@@ -33,15 +34,29 @@ SMALL = {
     "linkx": LinkxOptions(hidden=4, adjacency_layers=2),
     "tuned-gcn": TunedGCNOptions(hidden=4, norm="layer", residual=True, jumping=True),
     "tuned-gcn with BatchNorm": TunedGCNOptions(hidden=4, norm="batch"),
-    "newton-stack": NewtonStackOptions(hidden=4, layers=3, norm="layer", per_channel=True),
-    "newton-stack with BatchNorm": NewtonStackOptions(hidden=4, layers=3),
+    "newton-stack": NewtonStackOptions(hidden=4, layers=3, norm="layer", per_channel=True, mean=True, projection=True),
+    "newton-stack with BatchNorm": NewtonStackOptions(hidden=4, layers=3, degree=2),
+    "newton-stack with labels": NewtonStackOptions(hidden=4, layers=3, labels=0.5, directed=True),
 }
-NORMALISED = ("gcn with BatchNorm", "mixhop", "linkx", "tuned-gcn with BatchNorm", "newton-stack with BatchNorm")
+NORMALISED = (
+    "gcn with BatchNorm",
+    "mixhop",
+    "linkx",
+    "tuned-gcn with BatchNorm",
+    "newton-stack with BatchNorm",
+    "newton-stack with labels",
+)
 PER_NODE = {"glognn++": "adjacency_weight", "linkx": "adjacency1_weight"}
 
 
 def make(case, graph, **rest):
     return build(case.split()[0], graph, SMALL[case], **{"dtype": torch.float64, **rest})
+
+
+def prepared(model, graph):
+    """The graph as the model reads it; one that reads labels is shown those of every third node."""
+    labels = torch.from_numpy(np.where(np.arange(graph.nodes) % 3 == 0, graph.labels, -1))
+    return model.prepare(graph).show(labels) if model.shown else model.prepare(graph)
 
 
 @pytest.fixture(scope="module")
@@ -76,19 +91,22 @@ def test_model_is_permutation_equivariant(random_graph, randomise, rng, case):
         labels=graph.labels[order],
         class_names=graph.class_names,
     )
-    logits = model(model.prepare(graph)).detach()
+    inputs, turned = prepared(model, graph), model.prepare(moved)
+    if inputs.labels is not None:
+        turned = turned.show(inputs.labels[order])
+    logits = model(inputs).detach()
     if case in PER_NODE:
         with torch.no_grad():
             weight = model.get_parameter(PER_NODE[case])
             weight.copy_(weight[order].clone())
-    torch.testing.assert_close(model(model.prepare(moved)).detach(), logits[order], rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(model(turned).detach(), logits[order], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("case", SMALL)
 def test_gradients_of_every_learned_parameter_match_finite_differences(random_graph, randomise, case, training):
     model = randomise(make(case, random_graph, seeds=(0, 1)))
-    inputs, noise = model.prepare(random_graph), Noise(0, (0, 1), 1) if training else None
+    inputs, noise = prepared(model, random_graph), Noise(0, (0, 1), 1) if training else None
     learned = model.learned()
 
     def loss(*parameters):
@@ -131,7 +149,7 @@ def test_a_member_does_not_start_from_its_neighbours_draws(graph, case):
 @pytest.mark.parametrize("case", SMALL)
 def test_dropout_acts_in_training_only_and_repeats_by_epoch(graph, case):
     model = make(case, graph)
-    inputs = model.prepare(graph)
+    inputs = prepared(model, graph)
     assert torch.equal(model(inputs), model(inputs))
     first, again, later = (model(inputs, Noise(0, (0,), epoch)) for epoch in (1, 1, 2))
     assert torch.equal(first, again)
@@ -141,8 +159,9 @@ def test_dropout_acts_in_training_only_and_repeats_by_epoch(graph, case):
 @pytest.mark.parametrize("case", NORMALISED)
 def test_training_moves_the_running_statistics_and_evaluation_reads_them(graph, case):
     model = make(case, graph)
-    inputs = model.prepare(graph)
+    inputs = prepared(model, graph)
     states = [name for name, parameter in model.named_parameters() if not parameter.requires_grad]
+    states = [name for name in states if not name.startswith("degree")]  # of the graph, not of the epoch
     assert states
     assert set(states).isdisjoint(model.learned())
     before = {name: model.get_parameter(name).detach().clone() for name in states}
@@ -157,14 +176,17 @@ def test_training_moves_the_running_statistics_and_evaluation_reads_them(graph, 
 def test_the_model_is_left_at_its_best_state_with_the_statistics_of_that_epoch(graph, members, case):
     splits, configs = members
     model, records = train(case, graph, splits, configs)
-    logits = model(model.prepare(graph)).detach().numpy()
+    inputs = model.prepare(graph)
+    if model.shown:
+        inputs = inputs.show(make_targets(graph, splits).shown())
+    logits = model(inputs).detach().numpy()
     for p, (split, record) in enumerate(zip(splits, records, strict=True)):
         right = logits[:, p].argmax(axis=1) == graph.labels
         assert record.outcome.validation == pytest.approx(right[split.validation].mean())
         assert record.outcome.test == pytest.approx(right[split.test].mean())
 
 
-@pytest.mark.parametrize("case", ["mixhop", "glognn++"])
+@pytest.mark.parametrize("case", ["mixhop", "glognn++", "newton-stack with labels"])
 def test_an_interrupted_run_resumes_to_the_same_bits(graph, members, tmp_path, case):
     splits, configs = members
     configs = [replace(config, patience=6) for config in configs]
@@ -200,7 +222,7 @@ def test_only_models_without_weights_for_nodes_can_move_to_another_graph(graph, 
         with pytest.raises(ValueError, match=f"'{case.replace('+', '[+]')}' has weights for each of the 120 nodes"):
             model.prepare(other)
     else:
-        assert model(model.prepare(other)).shape == (80, 1, other.classes)
+        assert model(prepared(model, other)).shape == (80, 1, other.classes)
 
 
 @pytest.mark.parametrize("case", PER_NODE)

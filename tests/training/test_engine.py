@@ -8,6 +8,7 @@ import torch
 
 from newtonnet.datasets import Split, csbm, make_splits
 from newtonnet.graphs import from_edges, homophily
+from newtonnet.metrics import METRICS, score
 from newtonnet.nn import Noise, Options, SpectralNet, build
 from newtonnet.training import Config, fit
 from newtonnet.training.in_memory import cross_entropy, make_targets
@@ -277,7 +278,7 @@ def test_periodic_checkpoints_are_written_whole(graph, members, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("variant", "quiet"), [("paper", 1), ("code", 10)])
+@pytest.mark.parametrize(("variant", "quiet"), [("paper", 1), ("released", 1)])
 def test_the_penalty_acts_once_homophily_is_learned(graph, variant, quiet):
     """Until the first estimate h stands at its pivot 1/C, where the penalty is zero."""
     split = make_splits(graph, count=1)
@@ -292,6 +293,57 @@ def test_the_penalty_acts_once_homophily_is_learned(graph, variant, quiet):
     assert plain[quiet] != shaped[quiet]
 
 
+def test_the_options_of_the_papers_text_change_the_first_loss_as_they_say(graph):
+    splits = make_splits(graph, count=2)
+    options = Options(hidden=16, dropout=0.0, propagation_dropout=0.0)
+
+    def first(options=options, **changes):
+        configs = [Config(seed=i, max_epochs=1, history_interval=1, **changes) for i in range(2)]
+        model = build("newtonnet", graph, options, seeds=[0, 1], dtype=torch.float64)
+        values = model.filter_parameters()["values"].detach().numpy().copy()
+        return values, [record.history["loss"][0] for record in fit(model, graph, splits, configs)]
+
+    ones, mean = first()
+    assert (ones == 1).all()
+    sizes = [len(split.train) for split in splits]
+    assert first(reduction="sum")[1] == pytest.approx(np.array(mean) * sizes, abs=1e-4)
+    values, _ = first(replace(options, values_start="random"))
+    assert ((values > 0) & (values < 2)).all()
+    assert len(np.unique(values)) == 12
+    gammas = (1.0, 2.0, 3.0)
+    assert first(gammas=gammas)[1] == mean  # h begins at the pivot
+    shaped, flipped = (first(gammas=gammas, homophily_start="random", flipped=turn)[1] for turn in (False, True))
+    for seed in range(2):
+        excess = np.random.default_rng(seed).random() - 1 / 2
+        penalty = 2 * (-gammas[0] * excess + gammas[1] * abs(excess) + gammas[2] * excess)
+        assert shaped[seed] - mean[seed] == pytest.approx(penalty, abs=1e-5)
+        assert flipped[seed] - mean[seed] == pytest.approx(-penalty, abs=1e-5)
+    with pytest.raises(ValueError, match="values_start must be 'ones' or 'random'"):
+        first(replace(options, values_start="zeros"))
+
+
+@pytest.mark.parametrize("estimator", ["train-edges", "all-labels"])
+def test_counted_homophily_is_the_same_in_every_epoch(graph, estimator):
+    (split,) = make_splits(graph, count=1)
+    config = Config(gammas=(1.0, 1.0, 1.0), homophily=estimator, max_epochs=5, history_interval=1)
+    _, (record,) = train(graph, [split], [config])
+    counted = split.train if estimator == "train-edges" else graph.labelled
+    known = np.isin(graph.pairs, counted).all(axis=0)
+    labels = graph.labels[graph.pairs[:, known]]
+    assert set(record.history["homophily"]) == {round(float((labels[0] == labels[1]).mean()), 6)}
+
+
+def test_the_binary_loss_is_for_two_classes(rng):
+    three = from_edges([[0, 1], [1, 2]], rng.random((30, 2)), labels=np.arange(30) % 3)
+    with pytest.raises(ValueError, match="loss 'binary' is for two classes"):
+        train(three, make_splits(three, count=1), [Config(loss="binary", max_epochs=1)])
+
+
+def test_the_outdated_variant_is_refused(graph):
+    with pytest.raises(ValueError, match="use variant 'released'"):
+        train(graph, make_splits(graph, count=1), [Config(variant="code")])
+
+
 def test_ceiling_bounds_the_values_and_the_record_tells_the_largest(graph):
     split = make_splits(graph, count=1)
     config = Config(gammas=(5.0, 5.0, 5.0), filter_learning_rate=0.05, max_epochs=60)
@@ -304,7 +356,7 @@ def test_ceiling_bounds_the_values_and_the_record_tells_the_largest(graph):
 def test_strong_gammas_stay_finite_for_2000_epochs(graph):
     splits = make_splits(graph, count=2)
     configs = [Config(seed=i, gammas=(5.0, 5.0, 5.0), max_epochs=2000, history_interval=100) for i in range(2)]
-    for variant in ("paper", "code"):
+    for variant in ("paper", "released"):
         _, records = train(graph, splits, [replace(c, variant=variant) for c in configs], dtype=torch.float32)
         for record in records:
             assert record.outcome.status == "done"
@@ -326,13 +378,52 @@ def test_newtonnet_learns_the_shape_that_the_homophily_asks_for(h, kept, lost):
     assert abs(shaped.outcome.homophily - homophily(graph).edge) < 0.1
 
 
-def test_roc_auc_is_a_metric_for_two_classes(graph):
-    config = Config(metric="roc_auc", max_epochs=30)
-    _, (record,) = train(graph, make_splits(graph, count=1), [config])
-    assert 0.5 < record.outcome.test <= 1
+@pytest.mark.parametrize("metric", METRICS)
+def test_every_metric_chooses_the_best_epoch_and_is_reported(graph, metric):
+    split = make_splits(graph, count=1)[0]
+    model, (record,) = train(graph, [split], [Config(metric=metric, max_epochs=30)])
+    with torch.no_grad():
+        shares = model(model.prepare(graph))[:, 0].softmax(dim=1).numpy()
+    assert record.outcome.validation == max(record.history["validation"] + [record.outcome.validation])
+    assert record.outcome.test == pytest.approx(score(metric, shares[split.test], graph.labels[split.test]), abs=1e-6)
     three = from_edges([[0], [1]], np.eye(30), labels=[0, 1, 2] * 10)
-    with pytest.raises(ValueError, match="roc_auc is for two classes"):
-        train(three, make_splits(three, count=1), [config])
+    _, (record,) = train(three, make_splits(three, count=1), [Config(metric=metric, max_epochs=2)])
+    assert 0 <= record.outcome.test <= 1
+
+
+def test_class_weights_count_nodes_of_a_rare_class_more(rng):
+    """Nine of ten nodes are of class 0 and features overlap: unweighted, class 1 is hardly predicted."""
+    labels = (np.arange(400) % 10 == 0).astype(int)
+    features = rng.normal(size=(400, 2)) + 1.2 * labels[:, None]
+    graph = from_edges([[], []], features, labels=labels)
+    split = make_splits(graph, count=1)[0]
+    found = []
+    for weights in (None, (0.5555555, 5.0)):
+        config = Config(class_weight=weights, max_epochs=80, metric="balanced_accuracy")
+        model, _ = train(graph, [split, split], [config, config])
+        with torch.no_grad():
+            predicted = model(model.prepare(graph)).argmax(dim=2).numpy()
+        found.append(predicted[labels == 1].mean())
+    assert found[0] < 0.4
+    assert found[1] > 0.65
+    with pytest.raises(ValueError, match="class_weight has 3 numbers, graph 'graph' has 2 classes"):
+        train(graph, [split], [Config(class_weight=(1, 1, 1))])
+    with pytest.raises(ValueError, match="class_weight must be numbers above 0"):
+        Config(class_weight=(1, 0))
+
+
+def test_a_weighted_loss_is_torch_s(rng):
+    targets = make_targets(
+        from_edges([[], []], np.eye(9), labels=[0, 1, 2] * 3),
+        [Split(np.arange(6), [6], [7]), Split(np.arange(4), [6], [7])],
+    )
+    logits, weights = torch.tensor(rng.normal(size=(9, 2, 3))), (0.5, 1.0, 4.0)
+    losses = cross_entropy(logits, targets, class_weight=weights)
+    for p, count in enumerate((6, 4)):
+        expected = torch.nn.functional.cross_entropy(
+            logits[:count, p], targets.labels[:count], weight=torch.tensor(weights, dtype=torch.float64)
+        )
+        assert float(losses[p]) == pytest.approx(float(expected))
 
 
 def test_bad_input_is_refused_before_training(graph):

@@ -50,3 +50,13 @@ def test_auc_counts_ties_half(rng):
 
 def test_auc_of_one_class_is_not_a_number():
     assert np.isnan(roc_auc(torch.tensor([1.0, 2.0]), torch.tensor([True, True])))
+
+
+def test_the_binary_loss_is_that_of_each_classs_own_sigmoid(graph, splits, rng):
+    logits = rng.standard_normal((90, 3, 2))
+    found = cross_entropy(torch.tensor(logits), make_targets(graph, splits), binary=True)
+    for p, split in enumerate(splits):
+        sigmoid = 1 / (1 + np.exp(-logits[split.train, p]))
+        one_hot = np.eye(2)[graph.labels[split.train]]
+        expected = -(one_hot * np.log(sigmoid) + (1 - one_hot) * np.log(1 - sigmoid)).mean()
+        assert float(found[p]) == pytest.approx(expected)

@@ -9,7 +9,7 @@ import torch
 
 from newtonnet.datasets import csbm, make_splits
 from newtonnet.nn import Options, build
-from newtonnet.training import Batch, Config, Run, band_masks, shape_penalty
+from newtonnet.training import Config, Run, band_masks, shape_penalty
 from newtonnet.training.in_memory import GraphSource, graph_source
 
 OPTIONS = Options(hidden=7, dropout=0.0, propagation_dropout=0.0, degree=4)
@@ -24,7 +24,7 @@ def graph(request):
 def started(graph, configs, source=None, options=OPTIONS):
     model = build("newtonnet", graph, options, seeds=[config.seed for config in configs], dtype=torch.float64)
     splits = make_splits(graph, count=len(configs))
-    ours = graph_source(model, graph, splits, "accuracy")
+    ours = graph_source(model, graph, splits, Config())
     return Run(model, ours if source is None else source(ours), configs), splits
 
 
@@ -87,7 +87,7 @@ class Halves:
 
     def batches(self, epoch):
         (batch,) = self.inner.batches(epoch)
-        return [Batch(batch.inputs, 2 * epoch), Batch(batch.inputs, 2 * epoch + 1)]
+        return [replace(batch, key=2 * epoch), replace(batch, key=2 * epoch + 1)]
 
     def reduce(self, loss, parameters):
         for parameter in parameters:

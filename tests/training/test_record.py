@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 
+from newtonnet import kernels
 from newtonnet.datasets import Split, csbm, make_splits
 from newtonnet.nn import Options, build
 from newtonnet.training import Config, Record, fit, summarise
@@ -89,3 +90,19 @@ def test_an_accuracy_of_zero_counts_and_a_missing_one_does_not(record):
     assert (without_test.mean, without_test.std, without_test.accuracy) == (None, None, None)
     assert without_test.score() == "none"
     assert summarise(scored(0.5, 0.7)).score(digits=1) == "60.0 ± 10.0"
+
+
+def test_a_record_says_how_it_was_computed_beside_its_id(record, graph, monkeypatch):
+    assert record.machine == {"kernels": kernels.kind(), "threads": kernels.thread_count()}
+    monkeypatch.setattr(kernels, "kind", lambda: "other")
+    again = fit(build("newtonnet", graph), graph, make_splits(graph, count=1), [Config(max_epochs=20)], threads=1)[0]
+    assert again.machine == {"kernels": "other", "threads": 1}
+    assert again.id == record.id
+
+
+def test_a_line_from_before_records_said_how_they_were_computed_is_read(record):
+    data = json.loads(record.to_json())
+    del data["machine"]
+    old = Record.from_json(json.dumps(data))
+    assert old.machine is None
+    assert old.to_json() == json.dumps(data)

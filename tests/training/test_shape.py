@@ -16,6 +16,7 @@ from newtonnet.training import (
     shape_penalty,
 )
 from newtonnet.training.in_memory import graph_source
+from newtonnet.training.shape import training_homophily
 
 
 @pytest.mark.parametrize(
@@ -100,6 +101,16 @@ def test_predicted_homophily_counts_edges_of_each_member(rng):
     assert predicted_homophily(torch.zeros(2, 0, dtype=torch.int32), torch.zeros(3, 2)).tolist() == [0, 0]
 
 
+@pytest.mark.parametrize("members", [1, 7, 8, 13, 64])
+@pytest.mark.parametrize("edges", [1, 255, 256, 8160, 8161, 20_000])
+def test_predicted_homophily_of_classes_in_bytes_is_exact(members, edges, rng):
+    pairs, classes = rng.integers(0, 30, (2, edges)), rng.integers(0, 3, (30, members))
+    classes[:, -1] = 255  # all edges agree, so every byte is as full as it can be
+    expected = (classes[pairs[0]] == classes[pairs[1]]).mean(axis=0)
+    found = predicted_homophily(torch.tensor(pairs).int(), torch.tensor(classes, dtype=torch.uint8))
+    assert found.tolist() == pytest.approx(expected.tolist(), abs=1e-15)
+
+
 def test_adjusted_pivot_is_the_chance_term_of_adjusted_homophily(rng):
     graph = from_edges(rng.integers(0, 40, (2, 150)), np.eye(40), labels=rng.integers(0, 3, 40))
     degrees = np.bincount(graph.pairs.ravel(), minlength=40)
@@ -147,10 +158,10 @@ def test_the_penaltys_gradient_is_its_closed_form(nonnegative, raw, squared, per
     """Weight times value, over the norm of the band where norms are plain; a ReLU cuts it."""
     graph = csbm(0.3, nodes=20, features=4)
     options = Options(nonnegative=nonnegative, per_channel=per_channel)
-    variant, norm = "code" if raw else "paper", "squared" if squared else "norm"
+    variant, norm = "released" if raw else "paper", "squared" if squared else "norm"
     configs = [Config(gammas=tuple(rng.random(3)), variant=variant, penalty=norm) for _ in range(2)]
     model = build("newtonnet", graph, options, seeds=(0, 0), dtype=torch.float64)
-    run = Run(model, graph_source(model, graph, make_splits(graph, count=2), "accuracy"), configs)
+    run = Run(model, graph_source(model, graph, make_splits(graph, count=2), configs[0]), configs)
     homophily = run.homophily[:] = rng.random(2)
     values = run.model.filter_parameters()["values"]
     with torch.no_grad():
@@ -165,3 +176,22 @@ def test_the_penaltys_gradient_is_its_closed_form(nonnegative, raw, squared, per
             scale = 2 if squared else 1 / np.maximum(np.linalg.norm(at, axis=0), 1e-300)
             expected[2 * band : 2 * band + 2, p] = config.gammas[band] * sign * scale * at / t.shape[2]
     np.testing.assert_allclose(values.grad.numpy().reshape(6, 2, -1), expected, rtol=1e-10, atol=1e-12)
+
+
+def test_slices_by_index_leave_the_points_values_aside():
+    points = torch.tensor([0.0, 0.1, 0.2, 1.0, 1.9, 2.0], dtype=torch.float64)
+    assert band_masks(points).int().argmax(dim=0).tolist() == [0, 0, 0, 1, 2, 2]
+    assert band_masks(points, (2, 4)).int().argmax(dim=0).tolist() == [0, 0, 1, 1, 2, 2]
+    with pytest.raises(ValueError, match="leave no high frequencies"):
+        band_masks(points, (2, 6))
+
+
+def test_edges_between_training_nodes_are_counted_and_chance_stands_where_there_are_none():
+    pairs, labels = torch.tensor([[0, 1, 2, 0], [1, 2, 3, 3]]), torch.tensor([0, 0, 1, 0])
+    training = torch.tensor([[True, True], [True, False], [False, False], [True, False]])
+    found = training_homophily(pairs, labels, training, chance=0.3)
+    assert found.tolist() == pytest.approx([1.0, 0.3])
+    weights = torch.tensor([1.0, 1.0, 1.0, 3.0], dtype=torch.float64)
+    labels = torch.tensor([0, 0, 1, 1])
+    assert training_homophily(pairs, labels, training, chance=0.3, weights=weights)[0] == pytest.approx(1 / 4)
+    assert predicted_homophily(pairs, labels[:, None], weights).item() == pytest.approx(2 / 6)

@@ -1,16 +1,15 @@
 """Models as populations: layers, spectral and spatial networks, and the zoo that names them."""
 
+from .adjacency_models import GloGNNOptions, LinkxOptions
 from .encoder import feature_linear
-from .glognn import GloGNNOptions
 from .inputs import FeatureMatrix, Inputs, feature_matrix, fingerprint
 from .layers import member_linear, multiply
-from .linkx import LinkxOptions
 from .noise import Noise, dropout, is_native
 from .polynomial_models import DegreeOptions, Options, build_spectral, interpolation_points
 from .population import Population
 from .spatial import ChebNetOptions, GCNOptions, MixHopOptions
 from .spectral import SpectralNet, check_condition
-from .stacks import NewtonStackOptions, TunedGCNOptions
+from .stacks import NewtonStack, NewtonStackOptions, TunedGCNOptions
 from .zoo import ZOO, ModelEntry, build, find_model
 
 __all__ = [
@@ -24,6 +23,7 @@ __all__ = [
     "LinkxOptions",
     "MixHopOptions",
     "ModelEntry",
+    "NewtonStack",
     "NewtonStackOptions",
     "Noise",
     "Options",

@@ -101,11 +101,37 @@ class Inputs:
         features: the nodes' features.
         operator: the matrix that signals are propagated with.
         adjacency: the adjacency as features too, for models with a weight for every node; None for all others.
+        against: the operator against the arrows, for models that read a directed graph in both directions.
+        degrees: log(1 + degree) of every node, ``(n, 1)``, or of both directions, ``(n, 2)``, for models that read it.
+        labels: the classes that are shown to models which read labels, int64, ``(n, P)``, -1 where none is; None until
+            :meth:`show` is called.
+        extra: what a stack reads beside the features, ``(n, P, e)``, instead of what it makes of degrees and labels.
     """
 
     features: FeatureMatrix
     operator: Operator
     adjacency: FeatureMatrix | None = None
+    against: Operator | None = None
+    degrees: Tensor | None = None
+    labels: Tensor | None = None
+    extra: Tensor | None = None
+
+    def show(self, labels: Tensor) -> "Inputs":
+        """The same inputs with labels shown; models that read none ignore them.
+
+        Args:
+            labels: class of every node, -1 where it is not shown; int64, ``(n, P)``, or ``(n,)`` for all members.
+        """
+        nodes = self.operator.nodes
+        if labels.dtype != torch.int64 or labels.ndim not in (1, 2) or len(labels) != nodes:
+            got = f"{labels.dtype} of shape {tuple(labels.shape)}"
+            raise ValueError(f"labels must be int64 of shape ({nodes},) or ({nodes}, P), got {got}")
+        return replace(self, labels=labels if labels.ndim == 2 else labels[:, None])
+
+    def take(self, members: Tensor) -> "Inputs":
+        """The inputs of some of the members, which differ in the labels that are shown."""
+        shared = self.labels is None or self.labels.shape[1] == 1
+        return self if shared or self.labels is None else replace(self, labels=self.labels[:, members])
 
 
 def feature_matrix(features: Features, dtype: torch.dtype, device: torch.device | str = "cpu") -> FeatureMatrix:
@@ -142,6 +168,26 @@ def adjacency_inputs(
     adjacency = feature_matrix(matrix, dtype, device)
     transpose = adjacency.matrix if adjacency.transpose is None else adjacency.transpose
     return Inputs(feature_matrix(graph.features, dtype, device), Operator(adjacency.matrix, transpose), adjacency)
+
+
+def averaging_operator(
+    adjacency: sp.csr_array, *, mean: bool, dtype: torch.dtype, device: torch.device | str = "cpu"
+) -> Operator:
+    r"""An operator along the edges of a matrix that need not be symmetric.
+
+    Args:
+        adjacency: :math:`A`; row i has the edges that leave node i.
+        mean: take means, :math:`D_r^{-1} A`, instead of :math:`D_r^{-1/2} A D_c^{-1/2}`, with the row and column sums.
+        dtype: float32 or float64.
+        device: where to put it.
+    """
+    matrix = sp.csr_array(adjacency, dtype=np.float64)
+    rows, columns = (np.asarray(matrix.sum(axis=axis)) for axis in (1, 0))
+    left, right = (-1.0, 0.0) if mean else (-0.5, -0.5)
+    matrix.data *= np.repeat(np.power(rows, left, where=rows > 0, out=rows), np.diff(matrix.indptr))
+    matrix.data *= np.power(columns, right, where=columns > 0, out=columns)[matrix.indices]
+    transpose = sparse_tensor(sp.csr_array(matrix.T))
+    return Operator(sparse_tensor(matrix), transpose).to(dtype, device)
 
 
 def with_adjacency(inputs: Inputs, graph: Graph) -> Inputs:

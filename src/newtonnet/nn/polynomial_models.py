@@ -11,7 +11,6 @@ from newtonnet.graphs import Graph, spectral_density
 from newtonnet.polynomials import (
     Filter,
     bernstein_filter,
-    chebyshev_interpolation_filter,
     chebyshev_points,
     check_points,
     equispaced,
@@ -52,24 +51,16 @@ class Options(EncoderOptions):
     (then the degree follows from them)."""
     nonnegative: bool = True
     """Pass the filter's values through a ReLU."""
+    unit: bool = False
+    """Divide the filter's values by their root mean square, so that only their shape is learned."""
+    values_start: str = "ones"
+    """Where the filter's values start: ``ones``, or ``random``, uniform between 0 and 2, as in the paper's text."""
     per_channel: bool = False
     """One filter for each class instead of one for all."""
     branch: int = 0
     """Width of an adjacency branch added to the logits, which ties the model to its graph; 0: none (the paper)."""
     branch_dropout: float = 0.8
     """Dropout on the branch's hidden units."""
-
-
-@dataclass(frozen=True)
-class PagerankOptions(EncoderOptions):
-    """APPNP's and GPRGNN's shape."""
-
-    propagation_dropout: float = 0.0
-    """Dropout between encoder and filter."""
-    degree: int = 10
-    """Number of propagation steps."""
-    alpha: float = 0.1
-    """Chance to teleport home; for GPRGNN only where the weights start."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +71,15 @@ class DegreeOptions(EncoderOptions):
     """Dropout between encoder and filter."""
     degree: int = 10
     """Degree of the filter."""
+
+
+@dataclass(frozen=True)
+class PagerankOptions(DegreeOptions):
+    """APPNP's and GPRGNN's shape; the degree is the number of propagation steps."""
+
+    propagation_dropout: float = 0.0
+    alpha: float = 0.1
+    """Chance to teleport home; for GPRGNN only where the weights start."""
 
 
 @dataclass(frozen=True)
@@ -107,10 +107,17 @@ def build_newtonnet(graph: Graph, options: Options, seeds: Sequence[int], dtype:
     filter = newton_filter(
         interpolation_points(options, graph),
         nonnegative=options.nonnegative,
+        unit=options.unit,
         channels=graph.classes if options.per_channel else None,
     )
     branch = Branch(fingerprint(graph), options.branch, options.branch_dropout) if options.branch != 0 else None
-    return build_spectral(filter, graph, name="newtonnet", options=options, seeds=seeds, dtype=dtype, branch=branch)
+    if options.values_start not in ("ones", "random"):
+        raise ValueError(f"values_start must be 'ones' or 'random', got {options.values_start!r}")
+    model = build_spectral(filter, graph, name="newtonnet", options=options, seeds=seeds, dtype=dtype, branch=branch)
+    if options.values_start == "random":
+        values = model.parameter("filter_values").detach()
+        values += model.draw((len(values), *values.shape[2:]), bound=1.0).transpose(0, 1).to(values)
+    return model
 
 
 def spectral_builder(name: str, make_filter: Callable[[Any, Graph], Filter], *, self_loops: bool = False) -> Builder:
@@ -145,8 +152,8 @@ build_gprgnn = spectral_builder(
 build_bernnet = spectral_builder("bernnet", lambda options, graph: bernstein_filter(options.degree))
 """A Bernstein polynomial with non-negative coefficients."""
 
-build_chebnetii = spectral_builder("chebnetii", lambda options, graph: chebyshev_interpolation_filter(options.degree))
-"""Interpolation at the Chebyshev points."""
+build_chebnetii = spectral_builder("chebnetii", lambda options, graph: newton_filter(chebyshev_points(options.degree)))
+"""Interpolation at the Chebyshev points (He, Wei, Wen, ChebNetII, 2022, Eq. (8))."""
 
 build_jacobiconv = spectral_builder(
     "jacobiconv",

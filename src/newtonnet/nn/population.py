@@ -37,6 +37,8 @@ class Population(nn.Module, ABC):
     Attributes:
         axes: for each parameter the axis that runs over members.
         groups: for each parameter the group whose learning rate and weight decay it takes.
+        filters: every filter that :meth:`add_filter` has registered, by its prefix; the shape regulariser acts on all.
+        shown: share of the training labels that a training step shows to a model that reads labels; 0 for all others.
         transductive: the graph that a model with weights for every node is tied to (see :func:`fingerprint`); None for
             a model that can be applied to another graph.
     """
@@ -61,6 +63,8 @@ class Population(nn.Module, ABC):
         self.axes: dict[str, int] = {}
         self.groups: dict[str, str] = {}
         self.filter = filter
+        self.filters: dict[str, Filter] = {}
+        self.shown = 0.0
         self.features, self.self_loops = features, self_loops
         self.transductive: tuple[int, str] | None = None
         self._start_dtype = dtype
@@ -149,6 +153,7 @@ class Population(nn.Module, ABC):
 
     def add_filter(self, filter: Filter, prefix: str = "filter") -> None:
         """Register the raw parameters of a filter as ``{prefix}_{parameter}``, each ``(m, P)`` or ``(m, P, d)``."""
+        self.filters[prefix] = filter
         for name, start in filter.start.items():
             value = start.unsqueeze(1).repeat(1, len(self.seeds), *[1] * (start.ndim - 1))
             self.add(f"{prefix}_{name}", value, axis=1, group="gates" if name == "gates" else "filter")
@@ -184,10 +189,10 @@ class Population(nn.Module, ABC):
         """Whether training and evaluation compute the same logits, so that one pass serves both."""
         return False
 
-    def filter_parameters(self) -> dict[str, Tensor]:
-        """The filter's raw parameters by their own names, each ``(m, P)`` or ``(m, P, d)``."""
-        start = self.filter.start if self.filter is not None else {}
-        return {name: getattr(self, f"filter_{name}") for name in start}
+    def filter_parameters(self, prefix: str = "filter") -> dict[str, Tensor]:
+        """A filter's raw parameters by their own names, each ``(m, P)`` or ``(m, P, d)``; none without a filter."""
+        start = self.filters[prefix].start if prefix in self.filters else {}
+        return {name: self.parameter(f"{prefix}_{name}") for name in start}
 
     def take(self, members: Tensor) -> Self:
         """A population of some of the members, with parameters of its own."""
@@ -204,6 +209,9 @@ class Population(nn.Module, ABC):
         """Overwrite all parameters with a state of the same shapes."""
         with torch.no_grad():
             for name, parameter in self.named_parameters():
+                if name not in state or state[name].shape != parameter.shape:  # it would be broadcast
+                    found = tuple(state[name].shape) if name in state else "none"
+                    raise ValueError(f"state {name} must have shape {tuple(parameter.shape)}, got {found}")
                 parameter.copy_(state[name])
 
     def learned(self) -> dict[str, nn.Parameter]:

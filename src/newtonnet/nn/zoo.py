@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import entry_points
 from importlib.resources import files
 from typing import Any
 
@@ -12,8 +13,7 @@ from newtonnet.graphs import Graph
 from newtonnet.meaning import meant
 
 from . import polynomial_models as models
-from .glognn import GloGNN, GloGNNOptions
-from .linkx import Linkx, LinkxOptions
+from .adjacency_models import GloGNN, GloGNNOptions, Linkx, LinkxOptions
 from .population import Builder, Population
 from .spatial import GCN, ChebNet, ChebNetOptions, GCNOptions, MixHop, MixHopOptions
 from .stacks import NewtonStack, NewtonStackOptions, TunedGCN, TunedGCNOptions
@@ -104,7 +104,18 @@ def build(
 
 
 def find_model(name: str) -> ModelEntry:
-    """The entry of a model, refused with the names there are."""
+    """The entry of a model of the zoo, or of an installed package that has an entry point in ``newtonnet.models``."""
     if name not in ZOO:
-        raise ValueError(f"unknown model {name!r}; {meant(name, ZOO)}available: {', '.join(sorted(ZOO))}")
+        offered = entry_points(group="newtonnet.models")
+        if name not in offered.names:
+            names = sorted({*ZOO, *offered.names})
+            raise ValueError(f"unknown model {name!r}; {meant(name, names)}available: {', '.join(names)}")
+        source = f"model {name!r} of {offered[name].value}"
+        try:
+            entry = offered[name].load()
+        except (ImportError, AttributeError) as reason:
+            raise ValueError(f"{source} cannot be loaded ({reason})") from reason
+        if not isinstance(entry, ModelEntry):
+            raise ValueError(f"{source} must be a ModelEntry, got {type(entry).__name__}")
+        ZOO[name] = entry
     return ZOO[name]

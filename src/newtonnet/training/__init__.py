@@ -1,14 +1,22 @@
 """Training: configuration, the loop, shape regulariser, checkpoints, records and statistics over splits."""
 
-from .checkpoint import deferred_interrupt, first_interrupt, load_checkpoint, save_checkpoint
-from .config import GAMMAS, SHARED, Config, Setting, override
+from .checkpoint import (
+    deferred_interrupt,
+    first_interrupt,
+    load_checkpoint,
+    read_tensors,
+    save_checkpoint,
+    write_tensors,
+)
+from .config import GAMMAS, OUTDATED, SHARED, Config, Setting, check_configs, override
 from .engine import check_splits, fit
 from .in_memory import roc_auc
-from .loop import Batch, Evaluation, FinalEvaluation, Progress, Run, Source
+from .loop import CURVES, Batch, Evaluation, FinalEvaluation, Progress, Run, Source
 from .record import (
     ADDED,
     FREQUENCIES,
     NUMERICS,
+    UNBEGUN,
     Outcome,
     Record,
     Summary,
@@ -20,11 +28,14 @@ from .statistics import SIGNIFICANT, Estimate, compare, contrast, estimate, holm
 
 __all__ = [
     "ADDED",
+    "CURVES",
     "FREQUENCIES",
     "GAMMAS",
     "NUMERICS",
+    "OUTDATED",
     "SHARED",
     "SIGNIFICANT",
+    "UNBEGUN",
     "Batch",
     "Config",
     "Estimate",
@@ -39,6 +50,7 @@ __all__ = [
     "Summary",
     "adjusted_pivot",
     "band_masks",
+    "check_configs",
     "check_splits",
     "compare",
     "contrast",
@@ -51,8 +63,10 @@ __all__ = [
     "make_records",
     "override",
     "predicted_homophily",
+    "read_tensors",
     "roc_auc",
     "save_checkpoint",
     "shape_penalty",
     "summarise",
+    "write_tensors",
 ]

@@ -28,11 +28,18 @@ class Adam:
             shape[model.axes[name]] = len(configs)
             self.rates[name] = parameter.new_tensor([config.rate(group) for config in configs]).view(shape)
             self.decays[name] = parameter.new_tensor([config.decay(group) for config in configs]).view(shape)
+        self._share()
 
     def _own(self, model: Population) -> None:
         self.model, self.parameters = model, model.learned()
         self.learned = list(self.parameters.values())
         self.native = all(map(is_native, self.learned))
+
+    def _share(self) -> None:
+        """Arrays for the kernel that share the memory of the tensors: making them in every step would cost time."""
+        kinds = (self.parameters, self.first, self.second, self.rates, self.decays)
+        names = self.parameters if self.native else ()
+        self.blocks = {name: kernels.arrays(*(tensors[name] for tensors in kinds)) for name in names}
 
     @torch.no_grad()
     def step(self) -> None:
@@ -57,9 +64,8 @@ class Adam:
         parameter.addcdiv_(first * self.rates[name], scale, value=-1 / first_bias)
 
     def _native_step(self, name: str, parameter: Tensor, gradient: Tensor) -> None:
-        moments, rates = (self.first[name], self.second[name]), (self.rates[name], self.decays[name])
         axis, gradient = self.model.axes[name], gradient.contiguous()
-        kernels.adam_step(parameter, gradient, *moments, *rates, axis=axis, step=self.steps, decoupled=self.decoupled)
+        kernels.adam_step(self.blocks[name], gradient, axis=axis, step=self.steps, decoupled=self.decoupled)
 
     def take(self, model: Population, members: Tensor) -> "Adam":
         """The optimiser of some of the members, whose population is ``model``."""
@@ -68,4 +74,5 @@ class Adam:
         for kind in ("first", "second", "rates", "decays"):
             tensors: dict[str, Tensor] = getattr(self, kind)
             setattr(part, kind, {n: t.index_select(model.axes[n], members) for n, t in tensors.items()})
+        part._share()
         return part

@@ -8,14 +8,23 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from newtonnet.metrics import METRICS
+
 SHARED = (
     "decoupled",
     "run_seed",
     "max_epochs",
     "patience",
+    "loss",
+    "reduction",
+    "class_weight",
     "variant",
     "penalty",
+    "flipped",
+    "slices",
     "pivot",
+    "homophily",
+    "homophily_start",
     "homophily_interval",
     "metric",
     "history_interval",
@@ -23,12 +32,28 @@ SHARED = (
 """Fields that must be equal over a population; all others may differ from member to member."""
 
 
+OUTDATED = "code"
+"""A variant that older records may name and that can no longer be trained."""
+
+_CHOICES: dict[str, tuple[str | None, ...]] = {
+    "loss": ("cross-entropy", "binary"),
+    "reduction": ("mean", "sum"),
+    "variant": ("paper", "released", OUTDATED),
+    "penalty": ("squared", "norm", None),
+    "pivot": ("uniform", "adjusted", "weighted"),
+    "homophily": ("predicted", "train-edges", "all-labels"),
+    "homophily_start": ("pivot", "random"),
+    "metric": METRICS,
+}
+
+
 @dataclass(frozen=True)
 class Config:
     """One member's training. ``variant`` chooses how the paper's penalty is read; see ``penalty`` and its neighbours.
 
     The paper: squared norms of the filter's values, homophily learned again in every epoch. Its released code: plain
-    norms of the raw values, homophily every 10 epochs. The published settings belong to the code.
+    norms of the raw values, homophily after the epochs 1, 11, 21, ... over the edge rows as they are stored. The
+    published settings belong to the released code.
     """
 
     seed: int = 0
@@ -60,17 +85,35 @@ class Config:
     """Stop after this many epochs."""
     patience: int | None = None
     """Stop a member after this many epochs without a better validation score; None: never."""
+    loss: str = "cross-entropy"
+    """``cross-entropy``, or ``binary``: that of each class's own sigmoid on one-hot labels, for two classes."""
+    reduction: str = "mean"
+    """Over the training nodes: ``mean``, which the gammas refer to, or ``sum``, as in the paper's text."""
+    class_weight: tuple[float, ...] | None = None
+    """How much a training node of each class counts in the loss, in their order; None: all alike."""
     variant: str = "paper"
-    """``paper`` or ``code``."""
+    """``paper`` or ``released``. (Older records may name ``code``, an inexact copy of the released code, which can no
+    longer be trained.)"""
     penalty: str | None = None
     """``squared`` or ``norm``; None takes the variant's."""
+    flipped: bool = False
+    """Turn the penalty's sign, for studies: it encourages what the paper discourages."""
+    slices: tuple[int, int] | None = None
+    """Where the middle and the high values begin, by index; None: by the value of their points, 2/3 and 4/3."""
     pivot: str = "uniform"
     """What homophily is compared with: ``uniform`` is the paper's 1/C; ``adjusted`` the ratio expected by chance for
-    classes of these degrees, which is right where classes are unbalanced and equal to 1/C where they are balanced."""
+    classes of these degrees, which is right where classes are unbalanced and equal to 1/C where they are balanced;
+    ``weighted`` is 1/C with every edge weighted by 1/sqrt(d_s d_t), its weight in the normalised Laplacian."""
+    homophily: str = "predicted"
+    """How it is estimated: ``predicted`` counts all edges by predicted classes, training labels put in;
+    ``train-edges`` counts the edges between training nodes, so nothing is learned; ``all-labels`` counts all edges by
+    their true labels, those of test nodes too: for studies of what a perfect estimate would bring."""
+    homophily_start: str = "pivot"
+    """What is taken for it before the first estimate: ``pivot``, so that there is no penalty, or ``random``."""
     homophily_interval: int | None = None
     """Epochs between two estimates of the homophily; None takes the variant's, 1 or 10."""
     metric: str = "accuracy"
-    """What validation and test report: ``accuracy``, or ``roc_auc`` for two classes."""
+    """What validation and test report: one of :data:`newtonnet.metrics.METRICS`."""
     history_interval: int = 10
     """Keep every so many epochs' curves in the record; 0: none."""
 
@@ -88,18 +131,26 @@ class Config:
         whole = math.isfinite(self.max_epochs) and self.max_epochs >= 1 and self.max_epochs == int(self.max_epochs)
         _require("max_epochs", whole, "a whole number of at least 1", self.max_epochs)
         _require("patience", self.patience is None or self.patience >= 1, "at least 1 or None", self.patience)
-        _require("variant", self.variant in ("paper", "code"), "'paper' or 'code'", self.variant)
-        _require("penalty", self.penalty in (None, "squared", "norm"), "'squared', 'norm' or None", self.penalty)
-        _require("pivot", self.pivot in ("uniform", "adjusted"), "'uniform' or 'adjusted'", self.pivot)
+        if self.slices is not None:
+            object.__setattr__(self, "slices", tuple(self.slices))
+            good = len(self.slices) == 2 and all(isinstance(i, int) for i in self.slices)
+            _require("slices", good and 0 < self.slices[0] < self.slices[1], "two rising indices or None", self.slices)
+        if self.class_weight is not None:
+            object.__setattr__(self, "class_weight", tuple(self.class_weight))
+            good = all(math.isfinite(weight) and weight > 0 for weight in self.class_weight)
+            _require("class_weight", good, "numbers above 0 or None", self.class_weight)
+        for name, choices in _CHOICES.items():
+            value = getattr(self, name)
+            known = [word for word in choices if word != OUTDATED]
+            _require(name, value in choices, f"{', '.join(map(repr, known[:-1]))} or {known[-1]!r}", value)
         interval = self.homophily_interval
         _require("homophily_interval", interval is None or interval >= 1, "at least 1 or None", interval)
-        _require("metric", self.metric in ("accuracy", "roc_auc"), "'accuracy' or 'roc_auc'", self.metric)
         _require("history_interval", self.history_interval >= 0, "at least 0", self.history_interval)
 
     @property
     def penalises_raw(self) -> bool:
         """Whether the penalty looks at raw values (before the ReLU) instead of the filter's amplitudes."""
-        return self.variant == "code"
+        return self.variant != "paper"
 
     @property
     def squared(self) -> bool:
@@ -110,6 +161,10 @@ class Config:
     def refresh(self) -> int:
         """Epochs between two estimates of the homophily."""
         return self.homophily_interval or (1 if self.variant == "paper" else 10)
+
+    def refreshes(self, epoch: int) -> bool:
+        """Whether the homophily is estimated after this epoch, from 1: the released code begins with the first."""
+        return (epoch - (self.variant == "released")) % self.refresh == 0
 
     def rate(self, group: str) -> float:
         """Adam's rate for a group of parameters."""
@@ -123,8 +178,13 @@ class Config:
         return self.weight_decay if own is None else own
 
 
-def check_shared(configs: Sequence[Config]) -> None:
-    """Refuse configurations that cannot train in one population."""
+def check_configs(configs: Sequence[Config]) -> None:
+    """Refuse configurations that cannot train, or not in one population."""
+    if any(config.variant == OUTDATED for config in configs):
+        raise ValueError(
+            f"variant {OUTDATED!r} can no longer be trained: it learned homophily ten epochs late and over other edges "
+            "than the paper's released code; use variant 'released'"
+        )
     for name in SHARED:
         values = {getattr(config, name) for config in configs}
         if len(values) > 1:

@@ -10,12 +10,13 @@ import numpy as np
 import torch
 
 from newtonnet.datasets import Split, check_split
+from newtonnet.files import named_errors
 from newtonnet.graphs import Graph, check_trainable
 from newtonnet.kernels import kept_memory
 from newtonnet.nn import Population
 
 from .checkpoint import deferred_interrupt, load_checkpoint, save_checkpoint
-from .config import Config, check_shared
+from .config import Config, check_configs
 from .loop import Progress
 from .parts import Parts
 from .record import Record, make_records, record_id
@@ -30,6 +31,7 @@ def fit(
     device: torch.device | str = "cpu",
     checkpoint: str | Path | None = None,
     checkpoint_seconds: float = 60.0,
+    resumable: bool = False,
     threads: int | None = None,
     max_memory: int | None = None,
     stop: Callable[[], bool] | None = None,
@@ -50,6 +52,7 @@ def fit(
         checkpoint: a file to save the run's state to now and then and on an interruption, and to resume from where it
             exists; it is removed at the end.
         checkpoint_seconds: time between two saves.
+        resumable: keep the checkpoint of a run that ``stop`` ended, so that the next call goes on from there.
         threads: threads to train with; None takes torch's number. A large population is cut into parts that fit the
             cache, and parts train side by side, each in a thread of its own.
         max_memory: bytes that training may take beside the graph; parts are made small enough.
@@ -113,8 +116,11 @@ def fit(
             splits=splits[own],
             seconds=seconds,
         )
-    if checkpoint is not None:
-        checkpoint.unlink(missing_ok=True)
+    if checkpoint is not None and resumable and not all(run is not None and run.finished for run in parts.runs):
+        save_checkpoint(checkpoint, parts.state(), fingerprint=fingerprint)
+    elif checkpoint is not None:
+        with named_errors(checkpoint):
+            checkpoint.unlink(missing_ok=True)
     return records
 
 
@@ -126,25 +132,32 @@ def _check(model: Population, graph: Graph, splits: Sequence[Split], configs: Se
     if tuple(config.seed for config in configs) != model.seeds:
         raise ValueError("the model's seeds must be those of the configs, in order; build it with seeds=[c.seed ...]")
     check_trainable(graph)
-    check_shared(configs)
+    check_configs(configs)
     check_splits(graph, splits, configs[0].metric)
     shaped = any(any(config.gammas) for config in configs)
-    if not model.filter_parameters() and shaped:
-        raise ValueError(f"model {model.name!r} learns no spectral filter as its last step, so its gammas must be 0")
-    if configs[0].penalises_raw and shaped and "values" not in model.filter_parameters():
-        raise ValueError(f"variant 'code' penalises raw values, which {model.name!r} has none of; use variant 'paper'")
+    learned = {name for filter in model.filters.values() for name in filter.start}
+    if not learned and shaped:
+        raise ValueError(f"model {model.name!r} learns no spectral filter, so its gammas must be 0")
+    if configs[0].penalises_raw and shaped and "values" not in learned:
+        raise ValueError(
+            f"variant 'released' penalises raw values, which {model.name!r} has none of; use variant 'paper'"
+        )
+    weights = configs[0].class_weight
+    if weights is not None and len(weights) != graph.classes:
+        raise ValueError(f"class_weight has {len(weights)} numbers, graph {graph.name!r} has {graph.classes} classes")
+    if configs[0].loss == "binary" and graph.classes != 2:
+        raise ValueError(f"loss 'binary' is for two classes, graph {graph.name!r} has {graph.classes}")
 
 
 def check_splits(graph: Any, splits: Sequence[Split], metric: str) -> None:
     """Raise an error if splits or metric do not fit the labels of a graph, which may be in memory or on disk."""
     for split in splits:
         check_split(graph, split)
-    if metric == "roc_auc":
-        if graph.classes != 2:
-            raise ValueError(f"roc_auc is for two classes, graph {graph.name!r} has {graph.classes}; use accuracy")
+    if metric != "accuracy":
+        needed = "both classes" if graph.classes == 2 else "two classes"
         for split in splits:
             if any(len(np.unique(graph.labels[part])) < 2 for part in (split.validation, split.test) if len(part)):
-                raise ValueError(f"roc_auc needs both classes among validation and test nodes of split {split.index}")
+                raise ValueError(f"{metric} needs {needed} among validation and test nodes of split {split.index}")
 
 
 def _check_device(device: torch.device | str) -> None:

@@ -132,9 +132,12 @@ class Run:
         ceilings = [float("inf") if config.ceiling is None else config.ceiling for config in configs]
         self.ceilings = torch.tensor(ceilings, dtype=model.dtype, device=device)
         self.gammas = torch.tensor([config.gammas for config in configs], dtype=torch.float64).T
-        self.bands = None if model.filter is None else band_masks(model.filter.points).to(device, model.dtype)
+        masks = {prefix: band_masks(filter.points, self.shared.slices) for prefix, filter in model.filters.items()}
+        self.bands = {prefix: mask.to(device, model.dtype) for prefix, mask in masks.items()}
         self.pivot = np.full(population, 1 / source.classes)
         self.homophily = self.pivot.copy()  # the pivot, at which there is no penalty, until it is learned
+        if self.shared.homophily_start == "random":
+            self.homophily = np.array([np.random.default_rng(config.seed).random() for config in configs])
         self.epoch = 0
         self.best = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
         self.best_scores, self.last_scores = (np.full((3, population), np.nan) for _ in range(2))
@@ -182,24 +185,25 @@ class Run:
         return self.model(batch.inputs, Noise(self.shared.run_seed, self.model.seeds, batch.key))  # type: ignore[no-any-return]
 
     def penalty(self) -> Tensor | float:
-        """The shape-aware penalty of the members that still train, ``(P,)``; 0 where none of them has one."""
-        filter = self.model.filter
-        if not self.shaped or filter is None or self.bands is None:
-            return 0.0
-        parameters = self.model.filter_parameters()
+        """The shape-aware penalty on every filter of the members that still train, ``(P,)``; 0 where there is none."""
+        return sum((self._penalty(prefix) for prefix in self.bands), 0.0) if self.shaped else 0.0
+
+    def _penalty(self, prefix: str) -> Tensor:
+        filter, parameters = self.model.filters[prefix], self.model.filter_parameters(prefix)
         return shape_penalty(
             parameters["values"] if self.shared.penalises_raw else filter.amplitudes(parameters),
-            self.bands,
+            self.bands[prefix],
             homophily=torch.from_numpy(self.homophily[self.places]),
             pivot=torch.from_numpy(self.pivot[self.places]),
-            gammas=self.gammas[:, self.places],
+            gammas=-self.own_gammas if self.shared.flipped else self.own_gammas,
             squared=self.shared.squared,
         )
 
     @torch.no_grad()
     def _bound_filter(self) -> None:
-        """Cut the filter's values at the ceiling and note the largest."""
-        for values in self.model.filter_parameters().values():
+        """Cut the values of every filter at the ceiling and note the largest."""
+        parameters = [self.model.filter_parameters(prefix) for prefix in self.bands]
+        for values in (values for own in parameters for values in own.values()):
             if self.bounded:
                 bound = self.ceilings[self.members].view(-1, *[1] * (values.ndim - 2))
                 values.clamp_(-bound, bound)
@@ -230,7 +234,7 @@ class Run:
     @torch.no_grad()
     def _learn_homophily(self, evaluation: Evaluation, losses: NDArray[np.floating[Any]]) -> None:
         """Give the penalty the predicted homophily when it is due, and the curves a row when they are."""
-        due = self.shaped and self.epoch % self.shared.refresh == 0
+        due = self.shaped and self.shared.refreshes(self.epoch)
         interval = self.shared.history_interval
         wanted = interval > 0 and self.epoch % interval == 0
         if not due and not wanted:
@@ -264,7 +268,8 @@ class Run:
         self.model = self.model.take(left)
         self.optimizer = self.optimizer.take(self.model, left)
         self.source = self.source.take(left)
-        self.shaped = self.source.has_edges and bool(self.gammas[:, self.places].any())
+        self.own_gammas = self.gammas[:, self.places]
+        self.shaped = self.source.has_edges and bool(self.own_gammas.any())
         self.bounded = bool(self.ceilings[members].isfinite().any())
         self.ahead = None
 

@@ -67,7 +67,8 @@ class MemberBytes:
 
 def member_bytes(model: Population, inputs: Inputs) -> MemberBytes:
     """What one member of a population takes, found by one pass of it."""
-    one = model.take(torch.zeros(1, dtype=torch.long, device=next(model.parameters()).device))
+    first = torch.zeros(1, dtype=torch.long, device=next(model.parameters()).device)
+    one, inputs = model.take(first), inputs.take(first)
     read = [*one.parameters(), *(x.matrix for x in (inputs.features, inputs.adjacency) if x is not None)]
     known = {tensor.data_ptr() for tensor in read if tensor.layout == torch.strided}
     kept, by_torch = {}, {}
@@ -106,7 +107,7 @@ class Parts:
         self.threads = threads
         self.broken: set[int] = set()  # parts that were stopped inside an epoch
         self.began, self.before = time.monotonic(), 0.0
-        self.source = graph_source(model, graph, splits, configs[0].metric, device)
+        self.source = graph_source(model, graph, splits, configs[0], device)
         self.cut(part_sizes(model, self.source.inputs, threads=threads, max_memory=max_memory))
 
     def cut(self, sizes: Sequence[int]) -> None:

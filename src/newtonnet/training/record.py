@@ -11,7 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from newtonnet import kernels
 from newtonnet.datasets import Split, describe_split
+from newtonnet.files import parse_json
 from newtonnet.graphs import Graph
 from newtonnet.nn import Population
 
@@ -21,7 +23,20 @@ from .loop import CURVES, Run
 NUMERICS = 2
 """Raised whenever a change can move a result, so that old records are not taken for new ones."""
 
-ADDED: Mapping[str, Any] = {"branch": 0, "branch_dropout": 0.8, "branch_learning_rate": None}
+ADDED: Mapping[str, Any] = {
+    "branch": 0,
+    "branch_dropout": 0.8,
+    "branch_learning_rate": None,
+    "values_start": "ones",
+    "loss": "cross-entropy",
+    "reduction": "mean",
+    "class_weight": None,
+    "slices": None,
+    "flipped": False,
+    "unit": False,
+    "homophily": "predicted",
+    "homophily_start": "pivot",
+}
 """Settings that came after the first records, left out of ids at these defaults so that older records keep theirs."""
 
 FREQUENCIES = tuple(round(0.05 * i, 2) for i in range(41))
@@ -72,20 +87,23 @@ class Record:
     split: Mapping[str, Any]
     outcome: Outcome
     history: Mapping[str, Sequence[float | None]]
+    machine: Mapping[str, Any] | None = None
+    """Kernels and number of threads, which may move the last digits and are no part of the id; None in older lines."""
 
     def to_json(self) -> str:
         """One line of JSON; numbers that are not finite become null."""
-        return json.dumps(json.loads(json.dumps(asdict(self)), parse_constant=lambda _: None))
+        fields = {name: value for name, value in asdict(self).items() if name != "machine" or value is not None}
+        return json.dumps(json.loads(json.dumps(fields), parse_constant=lambda _: None))
 
     @classmethod
     def from_json(cls, line: str) -> "Record":
         """Read one line back; refused where it is not a record of this version."""
         try:
-            data = json.loads(line)
+            data = parse_json(line)
             outcome = data.pop("outcome")
             lists = {key: tuple(value) for key, value in outcome.items() if isinstance(value, list)}
             return cls(**data, outcome=Outcome(**outcome | lists))
-        except (json.JSONDecodeError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise ValueError(f"not a record of newtonnet: {error}") from error
 
 
@@ -138,6 +156,7 @@ def make_records(
             split=describe_split(splits[p]),
             outcome=outcome,
             history=_history(curves[:, :, p], outcome.epochs),
+            machine={"kernels": kernels.kind(), "threads": kernels.thread_count()},
         )
         for p, outcome in enumerate(outcomes)
     ]

@@ -1,19 +1,31 @@
 """Shape-aware regularisation: bands of the filter, the penalty on them, and the homophily that it follows."""
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from newtonnet.graphs import BANDS
 
+PER_BYTE = 255
+"""Ones that can be added up in one byte."""
 
-def band_masks(points: Tensor) -> Tensor:
-    """Which points are low, middle and high frequencies, by their value; bool, shape ``(3, Q)``.
+AT_ONCE = 32 * PER_BYTE
+"""Edges that are looked at together, so that what is read of them stays in the cache."""
 
-    At the paper's K = 5 these are its slices i = 2, j = 4.
+
+def band_masks(points: Tensor, slices: tuple[int, int] | None = None) -> Tensor:
+    """Which points are low, middle and high frequencies, bool, shape ``(3, Q)``: by their value, or by their index.
+
+    At the paper's K = 5 the values give its slices i = 2, j = 4.
 
     >>> band_masks(torch.tensor([0.0, 0.4, 0.8, 1.2, 1.6, 2.0])).int().argmax(dim=0)
     tensor([0, 0, 1, 1, 2, 2])
     """
+    if slices is not None:
+        if slices[1] >= len(points):
+            raise ValueError(f"slices {slices} leave no high frequencies among {len(points)} points")
+        index = torch.arange(len(points), device=points.device)
+        band = (index >= slices[0]).long() + (index >= slices[1]).long()
+        return band == torch.arange(3, device=points.device)[:, None]
     edges = torch.tensor(BANDS, dtype=points.dtype, device=points.device)
     return torch.bucketize(points, edges, right=True) == torch.arange(3, device=points.device)[:, None]
 
@@ -79,12 +91,13 @@ def adjusted_pivot(degrees: Tensor, classes: Tensor, count: int) -> Tensor:
     return (shares**2).sum(dim=0)
 
 
-def predicted_homophily(pairs: Tensor, classes: Tensor) -> Tensor:
+def predicted_homophily(pairs: Tensor, classes: Tensor, weights: Tensor | None = None) -> Tensor:
     """Share of edges whose ends are predicted to have equal classes, for each member.
 
     Args:
         pairs: ends of every edge once, ``(2, E)``.
         classes: predicted class of every node, with training labels put in, ``(n, P)``.
+        weights: how much every edge counts, float64, ``(E,)``; all alike if not given.
 
     Returns:
         Shape ``(P,)``, float64; 0 for a graph without edges.
@@ -94,7 +107,41 @@ def predicted_homophily(pairs: Tensor, classes: Tensor) -> Tensor:
     """
     if pairs.shape[1] == 0:
         return torch.zeros(classes.shape[1], dtype=torch.float64, device=classes.device)
-    # One member at a time: indexing a vector is several times faster than indexing the rows of a matrix.
-    members = classes.T.contiguous()
-    same = [torch.count_nonzero(row.index_select(0, pairs[0]) == row.index_select(0, pairs[1])) for row in members]
-    return torch.stack(same).double() / pairs.shape[1]
+    if weights is not None or classes.shape[1] < 8 or classes.dtype != torch.uint8:
+        one, two = pairs
+        same = [row.index_select(0, one) == row.index_select(0, two) for row in classes.unbind(dim=1)]
+        if weights is not None:
+            return torch.stack([weights[equal].sum() for equal in same]) / weights.sum()
+        return torch.stack([torch.count_nonzero(equal) for equal in same]).double() / pairs.shape[1]
+    rows = nn.functional.pad(classes, (0, -classes.shape[1] % 8))
+    counts = torch.zeros(rows.shape[1], dtype=torch.int64, device=rows.device)
+    for ends in torch.split(pairs, AT_ONCE, dim=1):
+        equal = rows.index_select(0, ends[0]) == rows.index_select(0, ends[1])
+        # Eight members at once: a word of eight bytes, each 0 or 1, is added up until a byte could overflow.
+        words = nn.functional.pad(equal, (0, 0, 0, -len(equal) % PER_BYTE)).view(torch.int64)
+        counts += words.view(-1, PER_BYTE, words.shape[1]).sum(dim=1).view(torch.uint8).sum(dim=0)
+    return counts[: classes.shape[1]].double() / pairs.shape[1]
+
+
+def training_homophily(
+    pairs: Tensor, labels: Tensor, training: Tensor, *, chance: float, weights: Tensor | None = None
+) -> Tensor:
+    """Share of edges between training nodes that join equal labels, for each member; ``chance`` where there are none.
+
+    Args:
+        pairs: ends of every edge once, ``(2, E)``.
+        labels: class of every node, ``(n,)``.
+        training: which nodes train each member, bool, ``(n, P)``.
+        chance: what stands for the homophily of a member without such edges.
+        weights: how much every edge counts, float64, ``(E,)``; all alike if not given.
+
+    >>> path, labels = torch.tensor([[0, 1, 2], [1, 2, 3]]), torch.tensor([0, 0, 1, 1])
+    >>> training_homophily(path, labels, torch.tensor([[True], [True], [True], [False]]), chance=0.5)
+    tensor([0.5000], dtype=torch.float64)
+    """
+    start, end = pairs[0].long(), pairs[1].long()
+    inside = (training[start] & training[end]).double()
+    inside = inside if weights is None else inside * weights[:, None]
+    equal = (labels[start] == labels[end]).double()
+    total = inside.sum(dim=0)
+    return torch.where(total > 0, equal @ inside / total, chance)
