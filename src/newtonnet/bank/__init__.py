@@ -1,0 +1,23 @@
+"""Classifiers on the filter bank of a graph: boosting and ridge regression, with labels as columns."""
+
+from .boosting import BoostingOptions, Trees, stored_trees, train_boosting
+from .features import BankColumn, BankLayout
+from .predict import predict_bank
+from .ridge import RidgeOptions, filled, train_ridge
+from .trained import Bank, TrainedBank, prediction_bank
+
+__all__ = [
+    "Bank",
+    "BankColumn",
+    "BankLayout",
+    "BoostingOptions",
+    "RidgeOptions",
+    "TrainedBank",
+    "Trees",
+    "filled",
+    "predict_bank",
+    "prediction_bank",
+    "stored_trees",
+    "train_boosting",
+    "train_ridge",
+]

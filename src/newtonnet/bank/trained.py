@@ -1,0 +1,123 @@
+"""What training on a filter bank gives, its scores, and the bank's columns again at prediction."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from newtonnet.datasets import Split
+from newtonnet.graphs import Graph
+from newtonnet.training import check_splits, roc_auc
+
+from .features import (
+    BankColumn,
+    BankLayout,
+    Block,
+    Surroundings,
+    feature_basis,
+    feature_columns,
+    label_columns,
+    leading_eigenvectors,
+    surroundings,
+)
+
+Stop = Callable[[], bool] | None
+Probabilities = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedBank:
+    """A classifier on a filter bank, as plain data.
+
+    Attributes:
+        state: everything that prediction needs beside the options and a graph, by name.
+        validation: scores on the validation nodes: ``accuracy``, and ``roc_auc`` for two classes.
+        held: probabilities of the validation nodes, shape ``(v, C)``.
+        left_out: probabilities of the training nodes, each predicted without its own label, shape ``(t, C)``; None
+            where the method gives none.
+        seconds: time of training.
+    """
+
+    state: Mapping[str, Tensor]
+    validation: Mapping[str, float]
+    held: Probabilities
+    left_out: Probabilities | None
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Bank:
+    """The columns of a graph with the labels that are shown.
+
+    Attributes:
+        values: shape ``(n, m)``.
+        columns: what each of them is.
+        state: what the same columns of another graph need.
+        around: what they were made with.
+    """
+
+    values: Block
+    columns: tuple[BankColumn, ...]
+    state: dict[str, Tensor]
+    around: Surroundings
+
+
+def training_bank(graph: Graph, split: Split, layout: BankLayout) -> Bank:
+    """The columns to train on, with the labels of the training nodes."""
+    check_splits(graph, [split], "accuracy")
+    around = _around(graph, layout)
+    shown = np.full(graph.nodes, -1, dtype=np.int64)
+    shown[split.train] = graph.labels[split.train]
+    basis = feature_basis(graph.features, layout.components)
+    state = {"sizes": torch.tensor([graph.features.shape[1], graph.classes])}
+    if basis is not None:
+        state["basis"] = basis
+    if layout.eigenvectors:
+        state["eigenvectors"] = leading_eigenvectors(around, layout.eigenvectors)
+        state["structure"] = _structure(graph)
+    return _bank(graph, around, layout, shown, state)
+
+
+def prediction_bank(state: Mapping[str, Tensor], layout: BankLayout, graph: Graph, shown: NDArray[np.int64]) -> Bank:
+    """The same columns of a graph to predict; no node sees its own label."""
+    features, classes = state["sizes"].tolist()
+    if graph.features.shape[1] != features:
+        raise ValueError(f"trained with {features} features, but graph {graph.name!r} has {graph.features.shape[1]}")
+    if shown.shape != (graph.nodes,) or shown.dtype != np.int64:
+        raise ValueError(f"shown labels must be int64 of shape ({graph.nodes},), got {shown.dtype} {shown.shape}")
+    if shown.max() >= classes:
+        raise ValueError(f"shown labels must be -1 or 0..{classes - 1}, got {shown.max()}")
+    if "structure" in state and not torch.equal(state["structure"], _structure(graph)):
+        raise ValueError(
+            f"this model is transductive: it has eigenvectors of its training graph, and {graph.name!r} is another "
+            "graph or has its nodes in another order; train with eigenvectors=0 to predict on other graphs"
+        )
+    return _bank(graph, _around(graph, layout), layout, shown, dict(state))
+
+
+def _around(graph: Graph, layout: BankLayout) -> Surroundings:
+    return surroundings(graph, max(layout.walks, layout.label_hops))
+
+
+def _structure(graph: Graph) -> Tensor:
+    """The hash of the edges as a tensor."""
+    return torch.tensor(list(bytes.fromhex(graph.structure)), dtype=torch.uint8)
+
+
+def _bank(
+    graph: Graph, around: Surroundings, layout: BankLayout, shown: NDArray[np.int64], state: dict[str, Tensor]
+) -> Bank:
+    own, own_columns = feature_columns(graph, around, layout, state.get("basis"), state.get("eigenvectors"))
+    labels, label_names = label_columns(around, layout, shown, int(state["sizes"][1]))
+    return Bank(np.concatenate([own, labels], axis=1), own_columns + label_names, state, around)
+
+
+def validation_scores(held: Probabilities, truth: NDArray[np.int64]) -> dict[str, float]:
+    """Accuracy, and for two classes that are both present the ROC-AUC, of probabilities ``(v, C)``."""
+    scores = {"accuracy": float((held.argmax(axis=1) == truth).mean())}
+    if held.shape[1] == 2 and len(np.unique(truth)) == 2:
+        scores["roc_auc"] = roc_auc(torch.from_numpy(held[:, 1].copy()), torch.from_numpy(truth == 1))
+    return scores
