@@ -1,4 +1,7 @@
+import time
 import warnings
+from copy import copy
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -49,7 +52,7 @@ def test_probabilities_are_those_of_a_prediction(graph, fitted):
 def test_what_was_learned_can_be_looked_at(graph, half, fitted):
     assert fitted.classes_.tolist() == [0, 1]
     assert fitted.n_features_in_ == 60
-    assert fitted.tried_ == 24
+    assert fitted.tried_ == 29
     assert fitted.complete_
     assert sum(setting["weight"] for setting in fitted.settings_) == pytest.approx(1)
     assert len(fitted.records_) == len(fitted.history_) == 5
@@ -154,6 +157,92 @@ def test_a_short_budget_still_gives_a_model(graph, half):
     model = NewtonNetClassifier(time_limit=0.05, max_epochs=100_000, patience=None, threads=1).fit(graph, half)
     assert not model.complete_
     assert np.isfinite(model.predict_proba(graph)).all()
+
+
+def test_own_validation_nodes_choose_and_all_others_train(graph, half):
+    known = np.flatnonzero(half >= 0)
+    model = NewtonNetClassifier(**QUICK).fit(graph, half, validation=known[::3])
+    (record,) = model.records_
+    assert record.split["validation"] == len(known[::3])
+    assert record.split["train"] == len(known) - len(known[::3])
+    assert [nodes.tolist() for nodes in model.out_of_fold_.nodes] == [known[::3].tolist()]
+    assert model.validation_score_ == model.out_of_fold_.scores[0] > 0.7
+    assert model.score(graph, np.where(half < 0, graph.labels, -1)) > 0.8
+    mask = np.isin(np.arange(graph.nodes), known[::3])
+    again = NewtonNetClassifier(**QUICK).fit(graph, half, validation=mask)
+    np.testing.assert_array_equal(again.predict_proba(graph), model.predict_proba(graph))
+
+
+@pytest.mark.parametrize("show", [True, False])
+def test_labels_are_shown_on_the_graph_of_the_fit_and_nowhere_else(graph, half, show, tmp_path):
+    known = np.flatnonzero(half >= 0)
+    stack = NewtonNetClassifier("newton-stack", tune="off", settings={"labels": 0.5, "layers": 2}, **QUICK)
+    model = stack.fit(graph, half, validation=known[::3], show_validation=show)
+    shown = np.flatnonzero(model.ensemble_.labels >= 0)
+    assert shown.tolist() == (known if show else np.setdiff1d(known, known[::3])).tolist()
+    model.save(tmp_path / "model")
+    loaded = NewtonNetClassifier.load(tmp_path / "model")
+    there = model.predict_proba(graph.relabelled(1 - graph.labels))
+    np.testing.assert_array_equal(loaded.predict_proba(graph), there)
+    other = csbm(0.1, nodes=120, features=60, seed=9)
+    np.testing.assert_array_equal(loaded.predict_proba(other), model.predict_proba(other.relabelled(1 - other.labels)))
+    silent = copy(model)
+    silent.ensemble_ = replace(model.ensemble_, labels=None)
+    assert np.abs(silent.predict_proba(graph) - there).max() > 1e-3
+
+
+@pytest.mark.parametrize("name", ["ridge", "boosting"])
+def test_models_on_the_filter_bank_can_be_fitted_and_saved(graph, half, name, tmp_path):
+    model = NewtonNetClassifier(name, **QUICK).fit(graph, half)
+    assert model.filter_ is None
+    assert model.score(graph, np.where(half < 0, graph.labels, -1)) > 0.7
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(
+        NewtonNetClassifier.load(tmp_path / "model").predict_proba(graph), model.predict_proba(graph)
+    )
+
+
+def test_without_label_inputs_no_member_reads_labels(graph, half):
+    model = NewtonNetClassifier(label_inputs=False, **QUICK).fit(graph, half)
+    assert not any(setting.get("labels") or setting.get("label_hops") for setting in model.settings_)
+    assert model.ensemble_.labels is None
+
+
+@pytest.mark.parametrize(
+    ("validation", "words"),
+    [
+        ([0], "node 0 is a validation node, but its label is unknown"),
+        ([], "must leave training nodes of two classes, got 0 validation"),
+        (np.arange(1, 200, 2), "must leave training nodes of two classes, got 100 validation and 0 training"),
+        ([999], "names node 999, but the nodes are 0..199"),
+    ],
+)
+def test_validation_nodes_that_cannot_serve_are_refused(graph, half, validation, words):
+    with pytest.raises(ValueError, match=words):
+        NewtonNetClassifier(**QUICK).fit(graph, half, validation=validation)
+
+
+def test_every_labelled_node_is_predicted_by_members_that_have_not_seen_it(graph, half, fitted):
+    found = fitted.out_of_fold_
+    assert sorted(np.concatenate(found.nodes).tolist()) == np.flatnonzero(half >= 0).tolist()
+    assert fitted.validation_score_ == pytest.approx(np.mean(found.scores))
+    before, after = found.calibration
+    assert 0 <= after < 0.2
+    assert 0 <= before < 0.4
+    truth = graph.labels[np.concatenate(found.nodes)]
+    assert (np.concatenate(found.probabilities).argmax(axis=1) == truth).mean() > 0.8
+
+
+def test_a_short_limit_gives_one_model_that_was_trained_before_others_are_tried(rng):
+    # 60,000 nodes: one epoch of all settings would take many times the limit.
+    kinds = rng.integers(0, 3, 60_000)
+    x = (np.eye(3)[kinds] + 1.5 * rng.normal(size=(60_000, 3))).astype(np.float32)
+    large = from_edges(rng.integers(0, 60_000, (2, 200_000)), x, labels=np.where(rng.random(60_000) < 0.5, kinds, -1))
+    began = time.monotonic()
+    model = NewtonNetClassifier(time_limit=6).fit(large)
+    assert time.monotonic() - began < 12, "within the limit, but for other work on the machine"
+    assert not model.complete_
+    assert (model.predict(large) == kinds)[large.labels < 0].mean() > 0.5
 
 
 def test_whoever_asks_it_to_stop_gets_the_best_so_far(graph, half):

@@ -12,7 +12,7 @@ CLEAR = (
     "no class has two labelled nodes",
     "every setting failed",
     "two labelled nodes of every class",
-    "roc_auc is for two classes",
+    "two classes among validation and test nodes",
 )
 
 

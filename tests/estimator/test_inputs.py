@@ -7,6 +7,7 @@ from torch_geometric.data import Data
 
 from newtonnet.estimator.inputs import read_labels
 from newtonnet.graphs import from_edges, named_classes
+from newtonnet.tables import load_tables
 
 EDGES = [[0, 1, 2], [1, 2, 3]]
 
@@ -46,6 +47,34 @@ def test_pandas_missing_values_are_unknown(graph):
     labelled, classes = read_labels(graph, pd.Series(["dog", pd.NA, None, "cat"], dtype="string"))
     assert labelled.labels.tolist() == [1, -1, -1, 0]
     assert classes.tolist() == ["cat", "dog"]
+
+
+@pytest.mark.parametrize(
+    ("values", "csv"),
+    [
+        ([True, False, None, True], [True, False]),
+        (["true", "false", None, "true"], [True, False]),
+        ([3, 7, None, 3], [3, 7]),
+        (["3", "7", None, "3"], [3, 7]),
+        (["cat", "dog", None, "cat"], ["cat", "dog"]),
+    ],
+)
+def test_classes_have_the_type_of_the_labels_by_every_route(graph, tmp_path, values, csv):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"id": range(4), "x": [0.5, 1.5, 2.5, 3.5], "label": values})
+    edges = pd.DataFrame({"source": EDGES[0], "target": EDGES[1]})
+    frame.to_csv(tmp_path / "nodes.csv", index=False)
+    friends = nx.Graph(zip(*EDGES, strict=True))
+    nx.set_node_attributes(friends, {i: {"x": [1.0], "y": value} for i, value in enumerate(values)})
+    for found, given in [
+        (read_labels(graph, values), values),
+        (read_labels(friends), values),
+        (read_labels(load_tables(frame, edges, label_column="label")), values),
+        (read_labels(load_tables(tmp_path / "nodes.csv", edges, label_column="label")), [*csv, None, csv[0]]),
+    ]:
+        labelled, classes = found
+        predicted = classes[labelled.labels]
+        assert [one == other for one, other in zip(predicted.tolist(), given, strict=True)] == [True, True, False, True]
 
 
 @pytest.mark.parametrize(

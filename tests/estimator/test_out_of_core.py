@@ -4,7 +4,7 @@ from sklearn.base import clone
 
 from newtonnet import NewtonNetClassifier
 from newtonnet.datasets import csbm
-from newtonnet.estimator import members
+from newtonnet.estimator import families
 
 SETTINGS = {"dropout": 0.0, "learning_rate": 0.05, "gammas": (1.0, 1.0, 1.0)}
 QUICK = NewtonNetClassifier(regime="out-of-core", settings=SETTINGS, max_epochs=40, folds=2, time_limit=None, threads=1)
@@ -85,13 +85,13 @@ def test_a_store_of_another_graph_is_left_alone_by_prediction(graph, half, fitte
 def test_blocks_of_another_graph_lie_on_the_disk_of_the_store(graph, half, tmp_path, monkeypatch):
     stored = clone(QUICK).set_params(store=tmp_path / "blocks", max_epochs=1).fit(graph, half)
     folders = []
-    precompute = members.propagate_to_disk
+    precompute = families.propagate_to_disk
 
     def note(graph, folder, **options):
         folders.append(folder)
         return precompute(graph, folder, **options)
 
-    monkeypatch.setattr(members, "propagate_to_disk", note)
+    monkeypatch.setattr(families, "propagate_to_disk", note)
     stored.predict(csbm(0.1, nodes=80, features=40, seed=9))
     stored.predict(graph)
     assert folders[0].is_relative_to(tmp_path)
@@ -101,13 +101,13 @@ def test_blocks_of_another_graph_lie_on_the_disk_of_the_store(graph, half, tmp_p
 
 def test_labels_held_back_are_predicted_within_the_memory_that_is_allowed(graph, half, monkeypatch):
     allowed = []
-    predict = members.predict_out_of_core
+    predict = families.predict_out_of_core
 
     def note(*arguments, max_memory=None, **options):
         allowed.append(max_memory)
         return predict(*arguments, max_memory=max_memory, **options)
 
-    monkeypatch.setattr(members, "predict_out_of_core", note)
+    monkeypatch.setattr(families, "predict_out_of_core", note)
     clone(QUICK).set_params(max_memory=10**6, max_epochs=1).fit(graph, half)
     assert len(allowed) >= 2
     assert set(allowed) == {10**6}

@@ -1,5 +1,6 @@
 import json
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from safetensors.torch import save_file
 from newtonnet import NewtonNetClassifier
 from newtonnet.datasets import csbm
 from newtonnet.estimator import saving
+from newtonnet.training import checkpoint, write_tensors
 
 QUICK = {"max_epochs": 30, "patience": 10, "threads": 1}
 
@@ -64,6 +66,11 @@ def test_a_loaded_model_predicts_the_same_bits_and_knows_the_same(file, fitted, 
         assert getattr(loaded, name) == getattr(fitted, name), name
 
 
+def test_the_model_of_a_run_folder_is_found(file, fitted, graph):
+    again = NewtonNetClassifier.load(file.parent)
+    np.testing.assert_array_equal(again.predict_proba(graph), fitted.predict_proba(graph))
+
+
 def test_a_loaded_model_can_be_saved_and_fitted_again(file, tmp_path, graph, animals, fitted):
     loaded = NewtonNetClassifier.load(file)
     loaded.save(tmp_path / "again.safetensors")
@@ -92,7 +99,7 @@ def test_a_changed_weight_is_noticed(file):
     name = sorted(tensors)[0]
     tensors[name].view(-1)[0] += 1e-3
     save_file(tensors, file, metadata=header)
-    with pytest.raises(ValueError, match="changed after it was saved"):
+    with pytest.raises(ValueError, match="its checksum differs"):
         NewtonNetClassifier.load(file)
 
 
@@ -101,7 +108,7 @@ def test_a_changed_header_is_noticed(file):
     described = json.loads(header["newtonnet"])
     described["class_names"] = ["dog", "cat"]
     save_file(tensors, file, metadata={**header, "newtonnet": json.dumps(described)})
-    with pytest.raises(ValueError, match="changed after it was saved"):
+    with pytest.raises(ValueError, match="its checksum differs"):
         NewtonNetClassifier.load(file)
 
 
@@ -110,7 +117,7 @@ def test_a_flipped_byte_is_noticed(file):
     start = 8 + struct.unpack("<Q", whole[:8])[0]
     whole[(start + len(whole)) // 2] ^= 1
     file.write_bytes(whole)
-    with pytest.raises(ValueError, match="changed after it was saved"):
+    with pytest.raises(ValueError, match="its checksum differs"):
         NewtonNetClassifier.load(file)
 
 
@@ -118,7 +125,7 @@ def test_a_newer_file_is_refused_and_says_what_to_do(file, fitted, monkeypatch):
     monkeypatch.setattr(saving, "FORMAT", saving.FORMAT + 1)
     fitted.save(file)
     monkeypatch.undo()
-    with pytest.raises(ValueError, match=r"has format 2, this version reads up to 1; install a newer newtonnet"):
+    with pytest.raises(ValueError, match=r"has format 3, this version reads up to 2; install a newer newtonnet"):
         NewtonNetClassifier.load(file)
 
 
@@ -127,7 +134,7 @@ def test_a_file_of_another_version_that_lacks_something_is_refused(file):
     described = json.loads(header["newtonnet"])
     del described["temperature"]
     text = json.dumps(described)
-    save_file(tensors, file, metadata={"newtonnet": text, "checksum": saving._checksum(text, tensors)})
+    save_file(tensors, file, metadata={"newtonnet": text, "checksum": checkpoint._checksum(text, tensors)})
     with pytest.raises(ValueError, match=r"does not fit this version .'temperature'.; fit and save the model again"):
         NewtonNetClassifier.load(file)
 
@@ -137,16 +144,30 @@ def test_files_keep_the_names_of_their_format_and_both_spellings_are_read(graph,
     model.fit(graph, animals).save(tmp_path / "model")
     tensors, header = parts(tmp_path / "model")
     described = json.loads(header["newtonnet"])
-    assert described["format"] == 1
+    assert described["format"] == 2
     assert (described["parameters"]["time_budget"], described["parameters"]["regime"]) == (30, "precomputed")
     described["parameters"] |= {"time_limit": described["parameters"].pop("time_budget"), "regime": "out-of-core"}
     text = json.dumps(described)
-    metadata = {"newtonnet": text, "checksum": saving._checksum(text, tensors)}
+    metadata = {"newtonnet": text, "checksum": checkpoint._checksum(text, tensors)}
     save_file(tensors, tmp_path / "other", metadata=metadata)
     for name in ("model", "other"):
         loaded = NewtonNetClassifier.load(tmp_path / name)
         assert (loaded.time_limit, loaded.regime) == (30, "out-of-core")
         np.testing.assert_array_equal(loaded.predict_proba(graph), model.predict_proba(graph))
+
+
+def test_files_of_the_first_format_are_read(file, fitted, graph):
+    tensors, header = parts(file)
+    described = json.loads(header["newtonnet"])
+    described["format"] = 1
+    for name in ("structure", "out_of_fold", "notes"):
+        del described[name]
+    del described["parameters"]["standardise"], described["parameters"]["label_inputs"]
+    tensors = {name: tensor for name, tensor in tensors.items() if name[0].isdigit()}
+    write_tensors(file, json.dumps(described), tensors)
+    loaded = NewtonNetClassifier.load(file)
+    np.testing.assert_array_equal(loaded.predict_proba(graph), fitted.predict_proba(graph))
+    assert (loaded.scaling_, loaded.out_of_fold_, loaded.notes_) == (None, None, [])
 
 
 def test_other_files_are_refused(tmp_path):
@@ -155,7 +176,7 @@ def test_other_files_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="is not a file"):
         NewtonNetClassifier.load(tmp_path)
     save_file({"a": torch.zeros(1)}, tmp_path / "other")
-    with pytest.raises(ValueError, match="not a newtonnet model"):
+    with pytest.raises(ValueError, match="safetensors file of something else"):
         NewtonNetClassifier.load(tmp_path / "other")
     save_file({"a": torch.zeros(1)}, tmp_path / "odd", metadata={"newtonnet": "{"})
     with pytest.raises(ValueError, match=r"the header of .* cannot be read"):
@@ -165,12 +186,72 @@ def test_other_files_are_refused(tmp_path):
 def test_a_model_that_cannot_be_written_leaves_the_old_one(file, fitted, monkeypatch):
     before = file.read_bytes()
 
-    def broken(tensors, path, metadata):
-        path.write_bytes(b"half")
+    def broken(path, data):
+        with path.open("wb") as stream:
+            stream.write(b"half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(saving, "save_file", broken)
+    monkeypatch.setattr(Path, "write_bytes", broken)
     with pytest.raises(OSError, match="No space left"):
         fitted.save(file)
     assert file.read_bytes() == before
     assert [path.name for path in file.parent.iterdir()] == [file.name]
+
+
+def forge(path, change, tensors=None):
+    """Change what a file says and give it the checksum of that, as only a hostile program does."""
+    stored, header = parts(path)
+    described = json.loads(header["newtonnet"])
+    change(described)
+    write_tensors(path, json.dumps(described), stored if tensors is None else tensors)
+
+
+FORGED = {
+    "a width": lambda about: about["members"][0]["options"].update(hidden=10**9),
+    "a degree": lambda about: about["members"][0]["options"].update(degree=10**6),
+    "a type": lambda about: about["classes"].update(type="<U1000000000"),
+    "a structured type": lambda about: about["classes"].update(type="i4,O"),
+    "more classes": lambda about: about["classes"].update(values=["a", "b", "c"]),
+    "no members": lambda about: about.update(members=[]),
+    "a weight": lambda about: about["members"][0].update(weight=float("1e308")),
+    "a temperature": lambda about: about.update(temperature=0),
+    "a text for a number": lambda about: about.update(temperature="1"),
+    "a list for an object": lambda about: about.update(learned=[]),
+    "no records": lambda about: about.update(records=[]),
+}
+
+
+@pytest.mark.parametrize("forged", FORGED)
+def test_a_forged_header_is_refused_before_memory_is_asked_for(forged, file):
+    forge(file, FORGED[forged])
+    with pytest.raises(ValueError, match="does not fit this version"):
+        NewtonNetClassifier.load(file)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_refused(number, file):
+    tensors, _ = parts(file)
+    tensors[sorted(tensors)[0]].view(-1)[0] = number
+    forge(file, lambda about: None, tensors)
+    with pytest.raises(ValueError, match="not finite"):
+        NewtonNetClassifier.load(file)
+
+
+def test_tensors_are_never_broadcast_or_left_out(file, graph):
+    for change in (lambda tensor: tensor.flatten()[:1], lambda tensor: None):
+        tensors, _ = parts(file)
+        name = sorted(tensors)[0]
+        changed = change(tensors.pop(name))
+        forge(file, lambda about: None, tensors if changed is None else tensors | {name: changed})
+        with pytest.raises(ValueError, match="do not fit its options"):
+            NewtonNetClassifier.load(file).predict_proba(graph)
+
+
+def test_a_model_file_does_not_choose_where_predictions_write(graph, animals, tmp_path):
+    model = NewtonNetClassifier(regime="out-of-core", max_epochs=2, folds=2, threads=1, store=tmp_path / "store")
+    model.fit(graph, animals).save(tmp_path / "model")
+    forge(tmp_path / "model", lambda about: about["parameters"].update(store=str(tmp_path / "elsewhere")))
+    loaded = NewtonNetClassifier.load(tmp_path / "model")
+    assert loaded.store is None
+    np.testing.assert_array_equal(loaded.predict_proba(graph), model.predict_proba(graph))
+    assert not (tmp_path / "elsewhere").exists()

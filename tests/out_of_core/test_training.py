@@ -156,7 +156,7 @@ def test_one_batch_of_all_nodes_trains_as_written_out_by_hand(
     assert ours.tolist() == pytest.approx(values.tolist(), abs=1e-3)
 
 
-@pytest.mark.parametrize("variant", ["paper", "code"])
+@pytest.mark.parametrize("variant", ["paper", "released"])
 @pytest.mark.parametrize(
     ("homophily", "favoured", "other"), [(0.05, slice(3, 5), slice(0, 2)), (0.95, slice(0, 2), slice(3, 5))]
 )

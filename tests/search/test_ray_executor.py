@@ -301,11 +301,13 @@ def test_a_claim_searches_on_ray(executor, capsys, tmp_path, monkeypatch):
     """On the cluster that this process is connected to."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("newtonnet_paper.cli.wanted_cells", lambda *_: [Cell(DATASET, "mlp", 2)])
-    monkeypatch.setattr(Cell, "make", lambda cell: make_study(cell.dataset, cell.model, splits=2, max_epochs=2))
+    monkeypatch.setattr(
+        Cell, "make", lambda cell, results: make_study(cell.dataset, cell.model, splits=2, max_epochs=2)
+    )
     asked = []
     monkeypatch.setattr(ray, "wait", lambda answers, wait=ray.wait: asked.extend(answers) or wait(answers))
     assert run(laboratory, ["reproduce", "table1", "--executor", "ray"]) == 0
-    assert "mlp on digits: done with trial 1" in capsys.readouterr().err
+    assert "mlp-list on digits: done with trial 1" in capsys.readouterr().err
     assert len(_table(tmp_path / "results")) == 2
     assert asked
 
@@ -313,7 +315,7 @@ def test_a_claim_searches_on_ray(executor, capsys, tmp_path, monkeypatch):
 def test_without_ray_one_line_says_how_to_get_it(capsys, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "ray", None)
     assert run(app, [*COMMAND, "--executor", "ray", "--results", str(tmp_path)]) == 2
-    assert _only_line(capsys).endswith("pip install 'ray[train]'")
+    assert _only_line(capsys).endswith("pip install 'newtonnet-spectral[cluster]'")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -23,7 +23,7 @@ def test_a_value_that_no_model_takes_is_refused_when_it_is_built():
 
 
 def test_newtonnets_variant_is_searched_too():
-    assert model_space("newtonnet")["variant"] == ("paper", "code")
+    assert model_space("newtonnet")["variant"] == ("paper", "released")
     assert "variant" not in model_space("bernnet")
 
 
@@ -42,8 +42,8 @@ def test_a_difference_brings_a_setting_back():
     [
         ({"learning_rate": 0.01}, {"learning_rate": 0.01, "filter_learning_rate": 0.01}, True),
         ({"gamma1": 0, "gamma2": 1, "gamma3": 0}, {"gammas": (0.0, 1.0, 0.0)}, True),
-        ({"gammas": (0, 0, 0), "variant": "code"}, {"gammas": (0, 0, 0), "variant": "paper"}, True),
-        ({"gammas": (1, 0, 0), "variant": "code"}, {"gammas": (1, 0, 0), "variant": "paper"}, False),
+        ({"gammas": (0, 0, 0), "variant": "released"}, {"gammas": (0, 0, 0), "variant": "paper"}, True),
+        ({"gammas": (1, 0, 0), "variant": "released"}, {"gammas": (1, 0, 0), "variant": "paper"}, False),
         ({"max_epochs": 5, "seed": 3}, {"max_epochs": 7, "seed": 4}, True),
         ({"dropout": 0.1}, {"dropout": 0.3}, False),
         ({"weight_decay": 0}, {"weight_decay": 0.0, "filter_weight_decay": 0.0}, True),
@@ -55,7 +55,7 @@ def test_settings_that_train_alike_are_one_setting(ours, theirs, same):
 
 
 def test_a_setting_has_a_place_in_the_space_or_none():
-    space = {"gamma2": (0, 1, 3), "filter_learning_rate": (0.05, 0.01), "variant": ("paper", "code")}
+    space = {"gamma2": (0, 1, 3), "filter_learning_rate": (0.05, 0.01), "variant": ("paper", "released")}
     default = find_setting("cora", "newtonnet", "default")
     assert point(default, space) == {"gamma2": 1, "filter_learning_rate": 0.01, "variant": "paper"}
     assert point(override(default, {"gamma2": 2}), space) is None

@@ -1,8 +1,24 @@
 """The estimator: fit, predict, explain, save and cross-validate on a graph, with a scikit-learn interface."""
 
 from .classifier import NewtonNetClassifier
+from .conformal import held_out_sets
+from .ensemble import OutOfFold
+from .families import defaults_of
 from .learned import LearnedFilter
-from .scoring import score
+from .scoring import calibration_bins, calibration_error, influence, score
 from .validation import CrossValidation, cross_validate, fold_pairs
 
-__all__ = ["CrossValidation", "LearnedFilter", "NewtonNetClassifier", "cross_validate", "fold_pairs", "score"]
+__all__ = [
+    "CrossValidation",
+    "LearnedFilter",
+    "NewtonNetClassifier",
+    "OutOfFold",
+    "calibration_bins",
+    "calibration_error",
+    "cross_validate",
+    "defaults_of",
+    "fold_pairs",
+    "held_out_sets",
+    "influence",
+    "score",
+]

@@ -1,9 +1,9 @@
 """``NewtonNetClassifier``: an estimator for graphs with a scikit-learn interface."""
 
-from collections.abc import Callable, Mapping
-from functools import partial
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import numpy as np
 import torch
@@ -12,19 +12,30 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from newtonnet.explanations import Explanation
 from newtonnet.graphs import Graph, as_graph, check_trainable, homophily
-from newtonnet.search import default_setting
+from newtonnet.metrics import Threshold, choose_threshold, class_weights, decide, score
+from newtonnet.out_of_core import OUT_OF_CORE_MODEL
 from newtonnet.training import override
 
-from .inputs import IN_MEMORY, OUT_OF_CORE, check_feature_names, check_parameters, feature_names, read_labels
+from .conformal import calibrate, prediction_sets, set_scores
+from .ensemble import OutOfFold
+from .explaining import explain_ensemble, find_node
+from .families import BANK, defaults_of, shown_labels
+from .folds import fold_count, make_folds, own_split
+from .inputs import AUTO, IN_MEMORY, OUT_OF_CORE, check_feature_names, check_parameters, feature_names, read_labels
 from .learned import curves, learned_filter
-from .members import Candidate, TrainingOptions, fold_count, make_folds, train_members, train_members_out_of_core
+from .members import Candidate, TrainingOptions
 from .portfolio import ProgressCallback, candidates, deadline_in, tune
 from .saving import load, save
-from .scoring import score
+from .scaling import learn_scaling
 
 MOST_TRANSDUCTIVE = 50_000
 """Number of nodes up to which tuning tries transductive settings, whose weights for every node cost much memory."""
+
+ANOTHER_GRAPH = (
+    "these sets were calibrated on another graph; their coverage holds only if its nodes are of the same kind as these"
+)
 
 
 class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -42,11 +53,20 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         folds: number of inner folds; the model is an average over them. None chooses it by the number of labels.
         max_epochs: maximum number of epochs.
         patience: epochs without a better validation score after which training stops.
-        metric: ``accuracy``, or ``roc_auc`` for two classes; used for tuning and by ``score``.
+        standardise: ``auto`` standardises numeric features if their scales are unequal and leaves features of zeros and
+            ones, bags of words and features of one scale alone; ``off`` leaves all alone.
+        metric: ``accuracy``, ``balanced_accuracy``, ``f1_macro``, ``roc_auc`` or ``average_precision``; used for tuning
+            and by ``score``.
+        class_weight: how much a node of each class counts in the loss of networks: ``balanced``, so that every class
+            counts alike, or a weight for some classes by name; None: all nodes count alike.
+        threshold: of two classes, how to choose the probability from which on ``predict`` gives the rarer one:
+            ``f1``, ``precision=0.9`` or ``recall=0.8``, on out-of-fold predictions; None: the more probable class.
         time_limit: seconds that ``fit`` may take, or None for no limit. When time runs out the best result so far is
             kept; it then depends on the speed of the machine.
+        label_inputs: allow members that read the labels of training nodes as inputs; a node's own label is never shown
+            where it is predicted or learned from. At prediction on the training graph all known labels are shown.
         transferable: leave out transductive settings (an adjacency branch), so that the model can predict on other
-            graphs.
+            graphs; members do not read labels then.
         threads: number of threads; torch's number if not given.
         max_memory: bytes that training may use in addition to the graph.
         regime: ``memory``, or ``out-of-core`` for graphs whose training does not fit in memory: features are
@@ -64,9 +84,11 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ensemble_: the trained members and their weights.
         settings_: the settings in the average by descending weight, each with its ``weight`` and ``model``.
         tried_: number of settings tried.
-        validation_score_: score of the average on labelled nodes, predicted by members that were not trained on them.
-            Slightly optimistic, since settings were selected by it; :func:`~newtonnet.cross_validate` gives an
-            unbiased score.
+        out_of_fold_: labelled nodes as predicted by the members that were not trained on them.
+        validation_score_: their mean score over the folds. Slightly optimistic, since training stopped at the epoch
+            that was best for them; :func:`~newtonnet.cross_validate` gives an unbiased score.
+        threshold_: the :class:`~newtonnet.metrics.Threshold` that was chosen; None without one.
+        notes_: what was done to the features, in sentences.
         complete_: whether there was time for everything.
         homophily_: learned h, the share of edges that join equal labels, where unknown labels are predicted.
         filter_: the :class:`~newtonnet.estimator.LearnedFilter` of the heaviest setting that has one, or of the best
@@ -81,12 +103,16 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model: str = "newtonnet",
         *,
         tune: str = "auto",
+        standardise: str = "auto",
         settings: Mapping[str, Any] | None = None,
         folds: int | None = None,
         max_epochs: int = 1000,
         patience: int | None = 100,
         metric: str = "accuracy",
+        class_weight: str | Mapping[str, float] | None = None,
+        threshold: str | None = None,
         time_limit: float | None = 60.0,
+        label_inputs: bool = True,
         transferable: bool = False,
         threads: int | None = None,
         max_memory: int | None = None,
@@ -97,12 +123,16 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         self.model = model
         self.tune = tune
+        self.standardise = standardise
         self.settings = settings
         self.folds = folds
         self.max_epochs = max_epochs
         self.patience = patience
         self.metric = metric
+        self.class_weight = class_weight
+        self.threshold = threshold
         self.time_limit = time_limit
+        self.label_inputs = label_inputs
         self.transferable = transferable
         self.threads = threads
         self.max_memory = max_memory
@@ -116,6 +146,8 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         graph: Any,
         y: ArrayLike | None = None,
         *,
+        validation: ArrayLike | None = None,
+        show_validation: bool = True,
         stop: Callable[[], bool] | None = None,
         progress: ProgressCallback | None = None,
     ) -> Self:
@@ -125,6 +157,10 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             graph: the graph.
             y: a label for each node, -1, None or NaN for unknown; the graph's own labels if not given, of PyTorch
                 Geometric data with masks only those of ``train_mask`` and ``val_mask``.
+            validation: labelled nodes, as numbers or a mask, that only choose settings and epochs, as in a split by
+                time; all other labelled nodes train. Without them, inner folds hold out every labelled node in turn.
+            show_validation: whether members that read labels are also shown those of the validation nodes at
+                prediction; published benchmarks do not.
             stop: called after every epoch; if it returns True, training stops and the best result so far is kept.
             progress: called with the current step, its completed share, and the best validation score so far.
 
@@ -137,13 +173,18 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_trainable(whole)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         listed = self._candidates(whole)
-        count = fold_count(whole) if self.folds is None else int(self.folds)
-        folds = make_folds(whole, count, seed=seed, every_class=self.metric == "roc_auc")
-        threads = None if self.threads is None else int(self.threads)
-        options = TrainingOptions(seed, threads, self.max_memory, str(self.device), self.store)
-        train = partial(train_members_out_of_core if self.regime == OUT_OF_CORE else train_members, options=options)
+        if validation is None:
+            count = fold_count(whole) if self.folds is None else int(self.folds)
+            folds = make_folds(
+                whole, count, seed=seed, every_class=self.metric != "accuracy" or self.threshold is not None
+            )
+        else:
+            folds = [own_split(whole, validation)]
+        self.scaling_ = learn_scaling(whole) if self.standardise == AUTO else None
+        scaled = whole if self.scaling_ is None else self.scaling_(whole)
+        shown = whole.labels if validation is None or show_validation else shown_labels(whole, folds[0])
         with torch.inference_mode(False), torch.enable_grad():
-            tuned = tune(whole, listed, folds, train, deadline=deadline, progress=progress)
+            tuned = tune(scaled, listed, folds, self._options(seed), deadline=deadline, shown=shown, progress=progress)
 
         self.classes_ = classes
         self.n_features_in_ = int(whole.features.shape[1])
@@ -154,35 +195,118 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.records_ = [member.record for member in tuned.shown.members]
         self.filter_weight_ = tuned.shown.weight
         self.settings_ = [
-            {"weight": entry.weight, "model": entry.candidate.model, **_plain(entry.members[0].record)}
+            {"weight": entry.weight, "model": self._name(entry.candidate.model), **_plain(entry.members[0].record)}
             for entry in tuned.chosen
         ]
         self.tried_ = tuned.tried
         self.complete_ = tuned.complete
-        self.validation_score_ = tuned.validation
+        self.out_of_fold_ = tuned.out_of_fold
+        self.validation_score_ = float(np.mean(tuned.out_of_fold.scores))
+        self.notes_ = [] if self.scaling_ is None else [str(self.scaling_)]
+        self.threshold_ = None if self.threshold is None else self._choose_threshold(self.threshold)
         self.filter_ = learned_filter(self.records_)
         self.history_ = curves(self.records_)
-        predicted = self._probabilities(whole).argmax(axis=1)
+        predicted = tuned.probabilities.argmax(axis=1)
         self.homophily_ = homophily(whole, np.where(whole.labels >= 0, whole.labels, predicted)).edge
         return self
 
     def predict_proba(self, graph: Any) -> NDArray[np.float64]:
         """Probability of each class for every node, shape ``(n, C)``; columns in the order of ``classes_``."""
-        check_is_fitted(self)
-        whole = as_graph(graph)
-        check_feature_names(getattr(self, "feature_names_in_", None), graph)
-        features = whole.features.shape[1]
-        if features != self.n_features_in_:
-            raise ValueError(f"the model was trained on {self.n_features_in_} features, this graph has {features}")
-        return self._probabilities(whole)
+        return self._probabilities(self._checked(graph))
 
     def predict(self, graph: Any) -> NDArray[Any]:
-        """The most probable class of every node, shape ``(n,)``."""
+        """The most probable class of every node, shape ``(n,)``, or that of the chosen threshold."""
         shares = self.predict_proba(graph)  # first, so that it is checked to be fitted
-        return np.asarray(self.classes_[shares.argmax(axis=1)])
+        return np.asarray(self.classes_[self.decide(shares)])
+
+    def decide(self, probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The place in ``classes_`` of the class that is predicted for each row of probabilities."""
+        return decide(probabilities, self.threshold_)
+
+    def predict_set(
+        self,
+        graph: Any,
+        coverage: float = 0.9,
+        *,
+        locality: float = 0.0,
+        probabilities: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.bool_]:
+        """The classes that are plausible for every node, shape ``(n, C)``; columns in the order of ``classes_``.
+
+        The true class is in the set of a node for about a share ``coverage`` of the nodes: sets are calibrated on the
+        out-of-fold predictions of the labelled nodes. That holds for nodes of the same kind, drawn like the labelled
+        ones. It is doubtful if they are of another time or another graph (then there is a warning), or if the
+        validation nodes were chosen by the caller. Labelled nodes of the training graph have the sets of their
+        out-of-fold predictions and the predicted class. See :func:`~newtonnet.estimator.conformal.prediction_sets`.
+
+        Args:
+            graph: the graph.
+            coverage: share of the nodes whose set should hold their true class.
+            locality: on the training graph, extra weight of a node's labelled neighbours, so that sets are larger in
+                regions where the model errs.
+            probabilities: what :meth:`predict_proba` gave, if that is known.
+        """
+        whole = self._checked(graph)
+        held: OutOfFold | None = self.out_of_fold_
+        if held is None:
+            raise ValueError("this model has no out-of-fold predictions to calibrate sets with; fit it again")
+        shares = self._probabilities(whole) if probabilities is None else probabilities.copy()
+        nodes, own, truth = held.whole
+        scores = set_scores(own)[np.arange(len(nodes)), truth]
+        calibration = calibrate(scores, np.zeros(len(nodes)), nodes)
+        if whole.structure == held.structure:
+            predicted = shares.argmax(axis=1)
+            shares[nodes] = own
+            sets = prediction_sets(shares, calibration, coverage, adjacency=whole.adjacency, locality=locality)
+            sets[np.arange(len(sets)), predicted] = True
+            return sets
+        if locality:
+            raise ValueError("locality needs the graph that the model was fitted on")
+        warnings.warn(ANOTHER_GRAPH, stacklevel=2)
+        return prediction_sets(shares, calibration, coverage)
+
+    @overload
+    def explain(
+        self, graph: Any, node: int | str, *, probabilities: NDArray[np.float64] | None = None
+    ) -> Explanation: ...
+
+    @overload
+    def explain(
+        self, graph: Any, node: Sequence[int | str], *, probabilities: NDArray[np.float64] | None = None
+    ) -> list[Explanation]: ...
+
+    def explain(
+        self,
+        graph: Any,
+        node: int | str | Sequence[int | str],
+        *,
+        probabilities: NDArray[np.float64] | None = None,
+    ) -> Explanation | list[Explanation]:
+        """Why the most probable class of a node and not the runner-up: contributions that sum to the difference.
+
+        The members of the ensemble are explained each by the method that fits its kind; the explanation is their
+        weighted sum (see :func:`~newtonnet.estimator.explaining.explain_ensemble`).
+
+        Args:
+            graph: the graph.
+            node: number or name of a node, or several; the work that they share is done once.
+            probabilities: what :meth:`predict_proba` gave, if that is known.
+
+        Returns:
+            A :class:`~newtonnet.explanations.Explanation`, or a list of them for several nodes.
+        """
+        whole = self._checked(graph)
+        several = not isinstance(node, int | str | np.integer)
+        given: Any = node if several else [node]
+        nodes = [find_node(whole, one) for one in given]
+        shares = self._probabilities(whole) if probabilities is None else probabilities
+        order = np.argsort(-shares[nodes], axis=1, kind="stable")
+        scaled = whole if self.scaling_ is None else self.scaling_(whole)
+        found = explain_ensemble(self.ensemble_, scaled, nodes, [(a, b) for a, b in order[:, :2].tolist()])
+        return found if several else found[0]
 
     def score(self, graph: Any, y: ArrayLike | None = None) -> float:
-        """Accuracy, or ROC-AUC if ``metric`` says so, over the nodes whose label is known in ``y``.
+        """The score by ``metric`` over the nodes whose label is known in ``y``.
 
         Set the labels of training nodes to -1; otherwise they count too. Without ``y`` the graph's own labels count,
         of PyTorch Geometric data with masks only those of ``test_mask``, or those that ``fit`` does not use.
@@ -198,7 +322,8 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if unseen:
             raise ValueError(f"label {unseen[0]!r} is not one of the classes {', '.join(place)}")
         codes = np.array([place.get(str(name), -1) for name in theirs.tolist()])
-        return score(self.metric, self.predict_proba(whole)[known], codes[whole.labels[known]])
+        shares = self.predict_proba(whole)[known]
+        return score(self.metric, shares, codes[whole.labels[known]], threshold=self.threshold_)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to one file, atomically; :meth:`load` reads it."""
@@ -207,23 +332,51 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a model that :meth:`save` wrote; an error if the file is truncated, changed or of a newer version."""
+        """Read a model that :meth:`save` wrote, or that of a run folder; damaged and newer files are refused."""
         loaded: Self = load(cls, path)
         return loaded
 
+    def _checked(self, graph: Any) -> Graph:
+        """The graph, if it has the features that the model was fitted on."""
+        check_is_fitted(self)
+        whole = as_graph(graph)
+        check_feature_names(getattr(self, "feature_names_in_", None), graph)
+        features = whole.features.shape[1]
+        if features != self.n_features_in_:
+            raise ValueError(f"the model was trained on {self.n_features_in_} features, this graph has {features}")
+        return whole
+
     def _candidates(self, graph: Graph) -> list[Candidate]:
         """The settings to try on a graph."""
-        own = {"max_epochs": self.max_epochs, "patience": self.patience, "metric": self.metric}
-        fixed = {**(self.settings or {}), **own}
-        if self.tune == "auto" and self.regime == IN_MEMORY:
+        own: dict[str, Any] = {"max_epochs": self.max_epochs, "patience": self.patience, "metric": self.metric}
+        weights = class_weights(self.class_weight, graph.labels, graph.class_names)
+        own |= {} if weights is None else {"class_weight": tuple(weights.tolist())}
+        fixed = dict(self.settings or {})
+        if self.tune == AUTO and self.regime == IN_MEMORY:
             transductive = not self.transferable and graph.nodes <= MOST_TRANSDUCTIVE
-            return candidates(self.model, fixed, transductive=transductive)
-        return [Candidate(self.model, override(default_setting(self.model), fixed))]
+            labels = self.label_inputs and not self.transferable
+            return candidates(self.model, fixed, own, transductive=transductive, labels=labels)
+        name = OUT_OF_CORE_MODEL if self.regime == OUT_OF_CORE else self.model
+        own = {"metric": self.metric} if name in BANK else own
+        return [Candidate(name, override(defaults_of(self.model), {**fixed, **own}))]
+
+    def _choose_threshold(self, rule: str) -> Threshold:
+        _, shares, truth = self.out_of_fold_.whole
+        chosen = choose_threshold(rule, shares, truth)
+        if not chosen.reached:
+            self.notes_.append(f"No threshold has {rule} on held-out nodes; the nearest was chosen.")
+        return chosen
+
+    def _name(self, model: str) -> str:
+        return self.model if model == OUT_OF_CORE_MODEL else model
 
     def _probabilities(self, graph: Graph) -> NDArray[np.float64]:
-        return self.ensemble_.probabilities(
-            graph, device=str(self.device), store=self.store, max_memory=self.max_memory
-        )
+        scaled = graph if self.scaling_ is None else self.scaling_(graph)
+        return self.ensemble_.probabilities(scaled, self._options())
+
+    def _options(self, seed: int = 0) -> TrainingOptions:
+        threads = None if self.threads is None else int(self.threads)
+        return TrainingOptions(seed, threads, self.max_memory, str(self.device), self.store)
 
 
 def _plain(record: Any) -> dict[str, Any]:

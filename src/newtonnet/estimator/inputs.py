@@ -10,10 +10,12 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from newtonnet.graphs import Graph, as_graph, code_labels, named_classes
-from newtonnet.nn import find_model
+from newtonnet.metrics import METRICS, parse_rule
+
+from .families import is_transductive
 
 IN_MEMORY, OUT_OF_CORE = REGIMES = ("memory", "out-of-core")
-MODES = ("auto", "off")
+AUTO, OFF = MODES = ("auto", "off")
 
 OWN = {"seed": "random_state", "run_seed": "random_state"} | {
     name: name for name in ("max_epochs", "patience", "metric")
@@ -26,9 +28,11 @@ Role = Literal["train", "score"]
 
 def check_parameters(given: Mapping[str, Any]) -> None:
     """Raise an error for parameters of a classifier that make no sense, alone or together."""
-    for name, choices in (("tune", MODES), ("regime", REGIMES)):
+    for name, choices in (("tune", MODES), ("standardise", MODES), ("regime", REGIMES), ("metric", METRICS)):
         if given[name] not in choices:
             raise ValueError(f"{name} must be one of {', '.join(choices)}, got {given[name]!r}")
+    if given["threshold"] is not None:
+        parse_rule(given["threshold"])
     limit = given["time_limit"]
     if limit is not None and not (isinstance(limit, Real) and 0 < float(limit) < math.inf):
         raise ValueError(f"time_limit must be seconds above 0, or None for no limit, got {limit!r}")
@@ -42,7 +46,7 @@ def check_parameters(given: Mapping[str, Any]) -> None:
     own = sorted(fixed.keys() & OWN)
     if own:
         raise ValueError(f"{own[0]} is not a setting; use the parameter {OWN[own[0]]}")
-    if given["transferable"] and (find_model(given["model"]).transductive or fixed.get("branch")):
+    if given["transferable"] and (is_transductive(given["model"]) or fixed.get("branch")):
         raise ValueError(
             f"{given['model']} with these settings is transductive: it has weights for every node of the training "
             "graph; use transferable=False, or another model"
@@ -66,7 +70,8 @@ def read_labels(graph: Any, y: ArrayLike | None = None, *, role: Role | None = N
         kept = None if role is None or isinstance(graph, Graph | tuple) else _masked(graph, role, whole.nodes)
         if kept is not None:
             whole = whole.relabelled(np.where(kept, whole.labels, -1))
-        return whole, named_classes(whole.class_names)
+        names = np.array(whole.class_names)
+        return whole, names if whole.text_labels else named_classes(whole.class_names)
     labels, classes = code_labels(y, whole.nodes)
     return whole.relabelled(labels, tuple(str(c) for c in classes)), classes
 

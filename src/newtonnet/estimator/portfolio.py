@@ -1,10 +1,11 @@
-"""The portfolio: settings that suit many graphs, trained within the time limit, the best few of them averaged."""
+"""The portfolio: settings of several families, tried within the time limit; the best are trained on and averaged."""
 
 import math
 import time
 import tomllib
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from importlib.resources import files
 from typing import Any
@@ -13,28 +14,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from newtonnet.datasets import Split
+from newtonnet.files import scratch
 from newtonnet.graphs import Graph
 from newtonnet.nn import find_model
-from newtonnet.search import default_setting
-from newtonnet.training import Config, Progress, override
+from newtonnet.search import shape_key
+from newtonnet.training import GAMMAS, Config, Progress, Setting, override
 
-from .members import Candidate, Ensemble, Member, Trainer, group_by_shape
-from .scoring import Shares, best_temperature, likelihood, score
+from .ensemble import Ensemble, OutOfFold, cross_fit, final_temperature, mix, select
+from .families import BANK, defaults_of, family_of
+from .members import Candidate, Member, TrainingOptions, reads_labels
+from .scoring import Shares, sharpened
 
+NEWTONNET, INSTANT = "newtonnet", "ridge"
 MOST = 24
 """Number of settings tried for a model other than NewtonNet."""
 FINALISTS = 6
 """Number of settings that are trained on all folds."""
-SCAN = 0.6
-"""Share of the time in which all settings are tried."""
 SMALL = 400
 """Number of labelled nodes below which settings are compared on more than one fold."""
-ROUNDS = 8
-"""Maximum number of times that a setting is added to the average."""
+SCAN, HALVING = 0.4, 0.5
+"""Share of the time in which all settings are tried, and of the time that is left then in which the best of them train
+on, if other folds are to follow."""
+KEEP = 3
+"""Of so many groups, one trains on to the next round."""
+ENOUGH = 40
+"""Epochs that a try may take even if its share of the time is over; with fewer, nothing can be said about it."""
+FIRST, FIRST_EPOCHS = 0.4, 100
+"""Share of the time that the first network may take for so many epochs: a short limit gives one usable model before
+anything else is tried."""
+SAMPLE = 2_000
+"""Number of unlabelled nodes on which members are compared with their average."""
 
 Changes = dict[str, Any]
-TrainedMembers = dict[int, dict[int, Member]]
-"""Members by candidate and fold, as far as time allowed."""
 
 ProgressCallback = Callable[[str, float, float], None]
 """Called with the current step, its completed share, and the best setting's mean validation score so far."""
@@ -47,9 +58,9 @@ class Deadline:
     end: float
     asked: Callable[[], bool]
 
-    def over(self) -> bool:
-        """Whether to stop now."""
-        return time.monotonic() >= self.end or self.asked()
+    def over(self, reserve: float = 0.0) -> bool:
+        """Whether to stop now, or so many seconds before the time is over."""
+        return time.monotonic() + reserve >= self.end or self.asked()
 
     def part(self, share: float) -> "Deadline":
         """A deadline after a share of the remaining time."""
@@ -81,145 +92,309 @@ class Portfolio:
     shown: PortfolioEntry
     """The heaviest of them with a filter, else the best setting tried that has a filter."""
     tried: int
-    validation: float
-    """Score of the average on the validation nodes."""
+    out_of_fold: OutOfFold
+    probabilities: NDArray[np.float64]
+    """Of all nodes, by the ensemble, shape ``(n, C)``."""
     complete: bool
     """Whether there was time for everything."""
 
 
-def candidates(model: str, fixed: Mapping[str, Any], *, transductive: bool) -> list[Candidate]:
-    """The settings to try for a model, without duplicates, the most useful first.
+def candidates(
+    model: str, settings: Mapping[str, Any], config: Mapping[str, Any], *, transductive: bool, labels: bool
+) -> list[Candidate]:
+    """The settings to try for a model, without duplicates, in the order in which they are tried.
 
-    For NewtonNet they cover its family: the filter alone, with an adjacency branch if transductive models are allowed,
-    and as a layer of a residual stack. The fixed options and training fields hold in every setting.
+    Args:
+        model: for NewtonNet all families of ``portfolio.toml``, for any other model random settings of its own.
+        settings: options and training fields that hold in every setting; families that lack one of them are left out.
+        config: training fields of the caller, for the families that train in epochs.
+        transductive: allow weights for every node.
+        labels: allow training labels as inputs.
     """
-    if model == "newtonnet":
-        listed = [(model, changes) for changes in _portfolio("newtonnet")]
-        listed += [(model, changes) for changes in _portfolio("transductive") if transductive]
-        listed += [("newton-stack", changes) for changes in _portfolio("stack") if not set(fixed) - _stack_names()]
-    else:
-        listed = [(model, changes) for changes in _drawn(model)]
-    tried = [Candidate(name, override(default_setting(name), {**changes, **fixed})) for name, changes in listed]
+    listed = _portfolio(transductive=transductive) if model == NEWTONNET else [(model, one) for one in _drawn(model)]
+    tried = []
+    for name, changes in listed:
+        default = defaults_of(name)
+        if name != model and not _applies(name, default, settings):
+            continue
+        kept = {**changes, **settings, **({} if labels else _without_labels(default))}
+        if name in BANK:
+            setting = override(default, kept)
+            setting = replace(setting, config=replace(setting.config, metric=config["metric"]))
+        else:
+            setting = override(default, {**kept, **config})
+        tried.append(Candidate(name, setting))
     return list({repr(candidate): candidate for candidate in tried}.values())
 
 
-def _portfolio(part: str) -> list[Changes]:
-    """The settings in a part of ``portfolio.toml``."""
+def _portfolio(*, transductive: bool) -> list[tuple[str, Changes]]:
+    """Models and changes of their defaults in ``portfolio.toml``."""
     text = files("newtonnet.estimator").joinpath("portfolio.toml").read_text(encoding="utf-8")
-    return [group["common"] | changes for group in tomllib.loads(text)[part] for changes in group["settings"]]
+    groups = [group for group in tomllib.loads(text)["group"] if transductive or not group.get("transductive")]
+    return [(group["model"], group["common"] | changes) for group in groups for changes in group["settings"]]
 
 
-def _stack_names() -> set[str]:
-    """Options and training fields that apply to a stack, which has no single filter to regularise."""
-    shaping = {"gammas", "ceiling", "variant", "penalty", "pivot", "homophily_interval"}
-    return {field.name for kind in (find_model("newton-stack").options, Config) for field in fields(kind)} - shaping
+def _applies(model: str, default: Setting, settings: Mapping[str, Any]) -> bool:
+    """Whether another family than the caller's has all of the settings; the shape regulariser belongs to one filter."""
+    shaping = {"gammas", *GAMMAS, "ceiling", "variant", "penalty", "slices", "pivot"}
+    shaping |= {"homophily", "homophily_start", "homophily_interval"}
+    names = {field.name for kind in (type(default.options), Config) for field in fields(kind)} - shaping
+    return not settings if model in BANK else set(settings) <= names
+
+
+def _without_labels(default: Setting) -> Changes:
+    """The options that keep a model from reading labels."""
+    names = {field.name for field in fields(default.options)}
+    return {name: type(getattr(default.options, name))(0) for name in ("labels", "label_hops") if name in names}
 
 
 def _drawn(model: str) -> list[Changes]:
     """The defaults, then random settings from the model's search space."""
+    if model in BANK:
+        return [{}]
     space = find_model(model).space
     rng = np.random.default_rng(0)
     drawn = [{name: values[rng.integers(len(values))] for name, values in space.items()} for _ in range(MOST - 1)]
     return [{}, *drawn]
 
 
-def tune(
-    graph: Graph,
-    tried: Sequence[Candidate],
-    folds: Sequence[Split],
-    train: Trainer,
-    *,
-    deadline: Deadline,
-    progress: ProgressCallback | None = None,
-) -> Portfolio:
-    """Try all settings on some folds, train the best on all folds, and average the best few, before the deadline.
+def group_by_shape(candidates: Mapping[int, Candidate]) -> list[list[int]]:
+    """The numbers of candidates that can train in one population together, in the order of their first."""
+    groups: dict[str, list[int]] = {}
+    for i, (model, setting) in candidates.items():
+        groups.setdefault(f"{model} {shape_key(setting)}", []).append(i)
+    return list(groups.values())
 
-    If time runs out, the last settings are not tried. A labelled node is a validation node of at most one fold.
+
+@dataclass(eq=False)
+class Watch:
+    """Watches one training: how far it is, and when it has to stop.
+
+    It stops when its share of the time is over, but not before ``enough`` epochs; and at the deadline, or at once if it
+    cannot reach so many epochs before it, unless that is asked for by ``persistent``.
     """
-    trained: TrainedMembers = {}
 
-    def report(what: str, before: float, share: float, state: Progress) -> None:
-        running = 0.0 if np.isnan(state.validation) else state.validation
-        best = max((mean_score(members, list(members)) for members in trained.values()), default=running)
-        if progress is not None:
-            progress(what, before + share * state.epoch / state.max_epochs, best)
+    deadline: Deadline
+    share: float
+    enough: int
+    persistent: bool
+    reserve: float
+    """Seconds to leave for predictions."""
+    tell: Callable[[Progress], None]
+    epochs: int = 0
+    told: float = math.inf
+    """When it was told to stop."""
 
-    train = partial(train, graph)
-    first = len(folds) if len(tried) == 1 else min(len(folds), 3 if len(graph.labelled) <= SMALL else 1)
-    scan = deadline.part(SCAN) if first < len(folds) else deadline
-    begun = partial(report, "trying settings" if len(tried) > 1 else "training")
-    complete = _train_step(train, dict(enumerate(tried)), dict(enumerate(folds[:first])), trained, scan, begun)
-    ranked = sorted(trained, key=lambda i: -mean_score(trained[i], range(first)))
-    if not ranked:
-        raise ValueError("every setting failed: its loss was not finite; scale the features, or lower learning_rate")
-    finalists = {i: tried[i] for i in ranked[:FINALISTS]}
-    others = dict(enumerate(folds[first:], first))
-    complete &= _train_step(train, finalists, others, trained, deadline, partial(report, "training the best settings"))
-    whole = [i for i in finalists if len(trained[i]) == len(folds)] or ranked[:1]
+    def __post_init__(self) -> None:
+        self.began = time.monotonic()
+        self.own = self.deadline.part(self.share)
 
-    common = sorted(set.intersection(*(set(trained[i]) for i in whole)))
-    truth = graph.labels[np.concatenate([folds[fold].validation for fold in common])]
-    held = {i: np.concatenate([trained[i][fold].held for fold in common]) for i in whole}
-    metric = tried[0].setting.config.metric
-    weights, shares = average(held, truth, metric=metric)
-    entries = [PortfolioEntry(tried[i], list(trained[i].values()), weights.get(i, 0.0)) for i in ranked]
-    chosen = sorted((entry for entry in entries if entry.weight), key=lambda entry: -entry.weight)
-    shown = next((entry for entry in (*chosen, *entries) if entry.members[0].record.outcome.response), chosen[0])
-    members = [member for entry in chosen for member in entry.members]
-    parts = [entry.weight / len(entry.members) for entry in chosen for _ in entry.members]
-    ensemble = Ensemble(members, parts, graph.class_names, best_temperature(shares, truth))
-    return Portfolio(ensemble, chosen, shown, len(trained), score(metric, shares, truth), complete)
+    def progress(self, state: Progress) -> None:
+        """Take note of an epoch."""
+        self.epochs = state.epoch
+        self.tell(state)
+
+    def stop(self) -> bool:
+        """Whether to stop now."""
+        now = time.monotonic()
+        needed = (now - self.began) / max(self.epochs, 1) * self.enough
+        hopeless = not self.persistent and self.epochs >= 2 and self.began + needed > self.deadline.end
+        done = self.epochs >= self.enough and self.own.over(self.reserve)
+        if hopeless or done or self.deadline.over(self.reserve):
+            self.told = min(self.told, now)
+        return self.told < math.inf
 
 
-def mean_score(members: dict[int, Member], folds: Sequence[int]) -> float:
+@dataclass(eq=False)
+class Search:
+    """Candidates that were trained so far, by number and fold; :meth:`train` adds to them within a time limit."""
+
+    graph: Graph
+    tried: Sequence[Candidate]
+    folds: Sequence[Split]
+    options: TrainingOptions
+    report: ProgressCallback | None = None
+    trained: dict[int, dict[int, Member]] = field(default_factory=dict)
+    paused: set[int] = field(default_factory=set)
+    """Candidates that can train on: the time was over before they were."""
+    seconds: dict[int, float] = field(default_factory=lambda: defaultdict(float))
+    """Time that each candidate took."""
+    overtime: float = 0.0
+    """Longest time that a training took after it was told to stop, mostly for predictions."""
+
+    def train(
+        self,
+        groups: Sequence[Sequence[int]],
+        folds: Sequence[int],
+        deadline: Deadline,
+        what: str,
+        *,
+        enough: int = ENOUGH,
+        persistent: bool = False,
+    ) -> None:
+        """Train groups of candidates of one shape on folds, each group within its share of the time.
+
+        What cannot begin before the deadline is not trained; ``what`` names this step, for the rest see :class:`Watch`.
+        """
+        for number, group in enumerate(groups):
+            if self.trained and deadline.over(2 * self.overtime):
+                self.paused |= {i for rest in groups[number:] for i in rest}
+                return
+            candidates, splits = [self.tried[i] for i in group], [self.folds[fold] for fold in folds]
+            least = 0 if candidates[0].model in BANK else enough  # trees are useful after any time
+            tell = partial(self._tell, what, number, len(groups))
+            watch = Watch(deadline, 1 / (len(groups) - number), least, persistent, 2 * self.overtime, tell)
+            rows = family_of(candidates[0].model).train(
+                self.graph, candidates, splits, self.options, stop=watch.stop, progress=watch.progress
+            )
+            ended = time.monotonic()
+            self.paused -= set(group)
+            if watch.told < math.inf:
+                self.paused |= set(group)
+                self.overtime = max(self.overtime, ended - watch.told)
+            for i, row in zip(group, rows, strict=True):
+                self.seconds[i] += (ended - watch.began) / len(group)
+                fine = {fold: member for fold, member in zip(folds, row, strict=True) if member.sound}
+                if fine:
+                    self.trained[i] = {**self.trained.get(i, {}), **fine}
+
+    def ranked(self, folds: Sequence[int]) -> list[int]:
+        """The candidates, the best on these folds first."""
+        return sorted(self.trained, key=lambda i: -mean_score(self.trained[i], folds))
+
+    def _tell(self, what: str, number: int, groups: int, state: Progress) -> None:
+        if self.report is not None:
+            scores = [mean_score(members, list(members)) for members in self.trained.values()]
+            running = 0.0 if math.isnan(state.validation) else state.validation
+            share = (number + state.epoch / state.max_epochs) / groups
+            self.report(what, share, max(scores, default=running))
+
+
+def mean_score(members: Mapping[int, Member], folds: Sequence[int]) -> float:
     """Mean validation score of a setting over these folds, with 0 for a fold on which it failed."""
     return sum(members[fold].validation for fold in folds if fold in members) / len(folds)
 
 
-def _train_step(
-    train: Trainer,
-    tried: Mapping[int, Candidate],
-    folds: Mapping[int, Split],
-    trained: TrainedMembers,
+def tune(
+    graph: Graph,
+    tried: Sequence[Candidate],
+    folds: Sequence[Split],
+    options: TrainingOptions,
+    *,
     deadline: Deadline,
-    report: Callable[[float, float, Progress], None],
-) -> bool:
-    """Train settings on folds, shape by shape, and add them to ``trained``; whether all could finish."""
-    done, complete = 0, True
-    for group in group_by_shape(tried) if folds else []:
-        if deadline.over() and trained:
-            return False
-        own = deadline.part(len(group) / (len(tried) - done))
-        progress = partial(report, done / len(tried), len(group) / len(tried))
-        rows = train([tried[i] for i in group], list(folds.values()), stop=own.over, progress=progress)
-        for i, row in zip(group, rows, strict=True):
-            fine = {fold: member for fold, member in zip(folds, row, strict=True) if member.sound}
-            if fine:
-                trained[i] = {**trained.get(i, {}), **fine}
-        complete &= not own.over()
-        done += len(group)
-    return complete
+    shown: NDArray[np.int64] | None = None,
+    progress: ProgressCallback | None = None,
+) -> Portfolio:
+    """Try all settings, train the best on, first on some folds and then on all, and average the best few, in time.
 
+    Successive halving: every group of settings of one shape gets a try; then in each round a third of the groups
+    trains on, until one is left. A labelled node is a validation node of at most one fold.
 
-def average(held: Mapping[int, Shares], truth: NDArray[np.int64], *, metric: str) -> tuple[dict[int, float], Shares]:
-    """Weights of the settings whose average predicts best, and its probabilities.
-
-    Settings are added one by one, with repetition, while the average improves: in score, or in likelihood at equal
-    score. ``held`` has for each setting the probabilities of the same validation nodes, shape ``(v, C)``, and ``truth``
-    the nodes' classes, shape ``(v,)``.
-
-    References:
-        Caruana, Niculescu-Mizil, Crew, Ksikes, Ensemble Selection from Libraries of Models, 2004.
+    Args:
+        graph: the graph with the labels to learn from.
+        tried: the settings, in the order in which they are tried.
+        folds: training and validation nodes.
+        options: how to train.
+        deadline: when to be done.
+        shown: labels that the final model shows to members that read labels; all of the graph if None.
+        progress: called with the current step, its completed share, and the best score so far.
     """
-    picked: list[int] = []
-    total = np.zeros_like(next(iter(held.values())))
-    reached = (-1.0, -np.inf)
-    for _ in range(ROUNDS):
-        means = {i: (total + shares) / (len(picked) + 1) for i, shares in held.items()}
-        gains = {i: (score(metric, mean, truth), likelihood(mean, truth)) for i, mean in means.items()}
-        best = max(gains, key=lambda i: gains[i])
-        if gains[best] <= reached:
-            break
-        picked.append(best)
-        total, reached = total + held[best], gains[best]
-    return {i: picked.count(i) / len(picked) for i in dict.fromkeys(picked)}, total / len(picked)
+    unlabelled = np.flatnonzero(graph.labels < 0)
+    rng = np.random.default_rng(options.seed)
+    sample = np.sort(rng.choice(unlabelled, min(SAMPLE, len(unlabelled)), replace=False))
+    with scratch(None, "newtonnet-paused-") as folder:
+        options = replace(options, sample=sample, paused=folder)
+        search = Search(graph, tried, folds, options, progress)
+        every = range(len(folds))
+        first = every if len(tried) == 1 else every[: 3 if len(graph.labelled) <= SMALL else 1]
+        rest = every[len(first) :]
+        _halve(search, first, deadline, last=not rest)
+        ranked = search.ranked(first)
+        if not ranked:
+            raise ValueError(
+                "every setting failed: its loss was not finite; scale the features, or lower learning_rate"
+            )
+        if rest:
+            finalists = _affordable(search, _finalists(search, first), len(rest) / len(first), deadline)
+            groups = group_by_shape({i: tried[i] for i in finalists})
+            search.train(groups, rest, deadline, "training the best settings", persistent=True)
+        return _conclude(search, ranked, graph.labels if shown is None else shown)
+
+
+def _halve(search: Search, folds: Sequence[int], deadline: Deadline, *, last: bool) -> None:
+    """Give every group a try on these folds, then let a third of the groups train on, round after round."""
+    tried = search.tried
+    instant = [i for i, candidate in enumerate(tried) if candidate.model == INSTANT]
+    others = [i for i in range(len(tried)) if i not in instant]
+    scan = deadline.part(SCAN if len(tried) > 1 else 1.0)
+    what = "trying settings" if len(tried) > 1 else "training"
+    search.train([[i] for i in instant], folds, scan, "a first answer")
+    if len(others) > 1 and deadline.end < math.inf:
+        search.train([others[:1]], folds, deadline.part(FIRST), what, enough=FIRST_EPOCHS, persistent=True)
+    groups = group_by_shape({i: tried[i] for i in others if i not in search.trained})
+    search.train(groups, folds, scan, what, persistent=not search.trained)
+    groups = [*groups, *([i] for i in search.trained if i in others and not any(i in group for group in groups))]
+    end = deadline if last else deadline.part(HALVING)
+    while True:
+        groups = [group for group in groups if any(i in search.trained for i in group)]
+        groups.sort(key=lambda group: -max(mean_score(search.trained.get(i, {}), folds) for i in group))
+        groups = groups[: max(1, math.ceil(len(groups) / KEEP))]
+        unfinished = [group for group in groups if search.paused & set(group)]
+        rounds = max(1, math.ceil(math.log(max(len(groups), 1), KEEP)) + 1)
+        if unfinished and not end.over(search.overtime):
+            search.train(
+                unfinished, folds, end.part(1 / rounds), "training the best settings on", enough=1, persistent=True
+            )
+        if len(groups) <= 1:
+            return
+
+
+def _finalists(search: Search, folds: Sequence[int]) -> list[int]:
+    """The settings to train on the other folds: those of the average so far by weight, then the best of the rest."""
+    held, truth, _ = _held(search, search.ranked(folds))
+    weights = select(held, truth, metric=search.tried[0].setting.config.metric)
+    chosen = sorted(weights, key=lambda i: -weights[i])
+    return [*chosen, *(i for i in search.ranked(folds) if i not in weights)][:FINALISTS]
+
+
+def _affordable(search: Search, finalists: Sequence[int], times: float, deadline: Deadline) -> list[int]:
+    """As many of the finalists, one at least, as can train on the other folds for as long as on the first."""
+    left, kept = deadline.end - time.monotonic() - 2 * search.overtime, list[int]()
+    for i in finalists:
+        needed = sum(search.seconds[k] for k in (*kept, i)) * times
+        if not kept or needed <= left:
+            kept.append(i)
+    return kept
+
+
+def _held(search: Search, ranked: Sequence[int]) -> tuple[dict[int, Shares], NDArray[np.int64], list[int]]:
+    """Probabilities of the validation nodes of some folds, the nodes' classes, and the folds.
+
+    The folds are those of the candidate that has most of them; candidates that lack one of them are left out.
+    """
+    folds = sorted(search.trained[max(ranked, key=lambda i: len(search.trained[i]))])
+    truth = search.graph.labels[np.concatenate([search.folds[fold].validation for fold in folds])]
+    whole = [i for i in ranked if set(folds) <= set(search.trained[i])]
+    return {i: np.concatenate([search.trained[i][fold].held for fold in folds]) for i in whole}, truth, folds
+
+
+def _conclude(search: Search, ranked: Sequence[int], shown: NDArray[np.int64]) -> Portfolio:
+    """Choose weights and temperature out of fold, and predict all nodes."""
+    graph, trained, tried = search.graph, search.trained, search.tried
+    metric = tried[0].setting.config.metric
+    held, truth, common = _held(search, ranked)
+    nodes = [search.folds[fold].validation for fold in common]
+    weights = select(held, truth, metric=metric)
+    entries = [PortfolioEntry(tried[i], list(trained[i].values()), weights.get(i, 0.0)) for i in ranked]
+    chosen = sorted((entry for entry in entries if entry.weight), key=lambda entry: -entry.weight)
+    best = next((entry for entry in (*chosen, *entries) if entry.members[0].record.outcome.response), chosen[0])
+    members = [member for entry in chosen for member in entry.members]
+    parts = [entry.weight / len(entry.members) for entry in chosen for _ in entry.members]
+    singles = [mix({i: trained[i][fold].sampled for i in weights}, weights) for fold in common]
+    labels = shown if any(reads_labels(member.options) for member in members) else None
+    ensemble = Ensemble(members, parts, graph.class_names, 1.0, labels, None if labels is None else graph.structure)
+    average = ensemble.average(graph, search.options)
+    temperature = final_temperature(mix(held, weights), truth, singles, average[search.options.sample])
+    out_of_fold = replace(cross_fit(held, nodes, graph.labels, metric=metric), structure=graph.structure)
+    ensemble, shares = replace(ensemble, temperature=temperature), sharpened(average, temperature)
+    return Portfolio(ensemble, chosen, best, len(trained), out_of_fold, shares, complete=not search.paused)

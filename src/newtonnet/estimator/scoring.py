@@ -1,28 +1,54 @@
-"""Scores and calibration of probabilities: accuracy, ROC-AUC, likelihood and temperature."""
-
-from typing import Any
+"""Scores and calibration of probabilities: accuracy, ROC-AUC and their errors, likelihood and temperature."""
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
+from scipy.stats import rankdata
+
+from newtonnet.metrics import Shares as Shares
+from newtonnet.metrics import score as score
 
 ENOUGH = 50
 """Number of labels needed to estimate a temperature."""
+BINS = 10
+"""Bins of equal width for calibration."""
+GROUPS = 50
+"""Groups of nodes that are left out in turn to find the error of a score that has no formula."""
 
-Shares = NDArray[np.floating[Any]]
-"""Probabilities of the classes, shape ``(v, C)``."""
 
+def influence(metric: str, shares: Shares, truth: NDArray[np.int64]) -> NDArray[np.float64]:
+    r"""How much each node moves the score, shape ``(v,)``; the mean is 0.
 
-def score(metric: str, shares: Shares, truth: NDArray[np.int64]) -> float:
-    """Accuracy or ROC-AUC of probabilities ``(v, C)`` for nodes of these classes ``(v,)``."""
+    The standard error of a score is :math:`\sqrt{\sum_i z_i^2} / v`; for the difference of two models' scores on the
+    same nodes it is that of :math:`z_i - z'_i`. For accuracy, z is 1 for a correct node and 0 for another, less the
+    accuracy; for ROC-AUC, the share of the other class that lies on the right side of the node, less the AUC, divided
+    by the share of the node's class.
+
+    References:
+        DeLong, DeLong, Clarke-Pearson, Comparing the Areas under Two or More Correlated ROC Curves, 1988.
+    """
     if metric == "accuracy":
-        return float((shares.argmax(axis=1) == truth).mean())
-    if len(np.unique(truth)) != 2:
-        raise ValueError("roc_auc needs nodes of both classes; use accuracy, or other nodes")
-    from sklearn.metrics import roc_auc_score
+        right = (shares.argmax(axis=1) == truth).astype(np.float64)
+        return np.asarray(right - right.mean())
+    if metric != "roc_auc" or shares.shape[1] != 2:
+        return _jackknife(metric, shares, truth)
+    ranks, found = rankdata(shares[:, 1]), np.empty(len(truth))
+    for kind in (0, 1):
+        own = truth == kind
+        beaten = (ranks[own] - rankdata(shares[own, 1])) / (~own).sum()
+        found[own] = (beaten if kind else 1 - beaten) / own.mean()
+    return np.asarray(found - np.where(truth, 1 / truth.mean(), 1 / (1 - truth.mean())) * score(metric, shares, truth))
 
-    return float(roc_auc_score(truth, shares[:, 1]))
+
+def _jackknife(metric: str, shares: Shares, truth: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The same for any metric, by leaving out groups of nodes, each with its share of every class."""
+    count = min(GROUPS, len(truth) // 2)
+    group = np.empty(len(truth), dtype=np.int64)
+    group[np.argsort(truth, kind="stable")] = np.arange(len(truth)) % count
+    without = np.array([score(metric, shares[group != one], truth[group != one]) for one in range(count)])
+    # Scaled so that the sum of squares gives the variance of the jackknife.
+    return np.asarray((count - 1) * (without.mean() - without)[group] * np.sqrt(len(truth) / (count - 1)))
 
 
 def likelihood(shares: Shares, truth: NDArray[np.int64]) -> float:
@@ -30,10 +56,30 @@ def likelihood(shares: Shares, truth: NDArray[np.int64]) -> float:
     return float(np.log(np.maximum(shares[np.arange(len(truth)), truth], 1e-7)).mean())
 
 
-def best_temperature(shares: Shares, truth: NDArray[np.int64]) -> float:
-    """The temperature that maximises the likelihood of these labels; 1 if there are too few of them.
+def calibration_bins(shares: Shares, truth: NDArray[np.int64]) -> list[tuple[float, float, int]]:
+    """Mean confidence, share correct and number of nodes of each non-empty bin.
 
-    Single members are usually overconfident, and averages of many underconfident.
+    >>> calibration_bins(np.array([[0.75, 0.25], [0.25, 0.75], [0.5, 0.5]]), np.array([0, 0, 0]))
+    [(0.5, 1.0, 1), (0.75, 0.5, 2)]
+    """
+    sure = shares.max(axis=1)
+    right = shares.argmax(axis=1) == truth
+    place = np.minimum((sure * BINS).astype(np.int64), BINS - 1)
+    bins = [place == b for b in np.unique(place)]
+    return [(float(sure[one].mean()), float(right[one].mean()), int(one.sum())) for one in bins]
+
+
+def calibration_error(shares: Shares, truth: NDArray[np.int64]) -> float:
+    """Expected calibration error: mean distance of confidence and share correct over the bins.
+
+    >>> calibration_error(np.array([[0.75, 0.25], [0.25, 0.75]]), np.array([0, 0]))
+    0.25
+    """
+    return sum(abs(sure - right) * count for sure, right, count in calibration_bins(shares, truth)) / len(truth)
+
+
+def best_temperature(shares: Shares, truth: NDArray[np.int64]) -> float:
+    """The temperature that maximises the likelihood of these labels, a priori about 1; 1 for too few labels.
 
     References:
         Guo, Pleiss, Sun, Weinberger, On Calibration of Modern Neural Networks, 2017, Section 4.2.
@@ -42,9 +88,23 @@ def best_temperature(shares: Shares, truth: NDArray[np.int64]) -> float:
         return 1.0
 
     def loss(logarithm: float) -> float:
-        return -likelihood(sharpened(shares, float(np.exp(logarithm))), truth)
+        prior = logarithm**2 / 2 / len(truth)  # without it, labels that are all right would make T as small as may be
+        return prior - likelihood(sharpened(shares, float(np.exp(logarithm))), truth)
 
     return float(np.exp(minimize_scalar(loss, bounds=(-2.0, 2.0), method="bounded").x))
+
+
+def matching_temperature(shares: Shares, confidence: float) -> float:
+    """The temperature at which these probabilities have this mean confidence.
+
+    >>> round(matching_temperature(np.array([[0.6, 0.4]]), 0.692), 2)
+    0.5
+    """
+
+    def distance(logarithm: float) -> float:
+        return abs(float(sharpened(shares, float(np.exp(logarithm))).max(axis=1).mean()) - confidence)
+
+    return float(np.exp(minimize_scalar(distance, bounds=(-2.0, 2.0), method="bounded").x))
 
 
 def sharpened(shares: Shares, temperature: float) -> NDArray[np.float64]:

@@ -13,8 +13,8 @@ from newtonnet.datasets import Split
 from newtonnet.graphs import Graph, check_trainable
 
 from .classifier import NewtonNetClassifier
+from .folds import deal, node_numbers
 from .inputs import read_labels
-from .members import deal
 from .portfolio import ProgressCallback
 from .scoring import score
 
@@ -122,7 +122,7 @@ def fold_pairs(graph: Graph, count: int, *, seed: int = 0) -> list[tuple[NDArray
 def _pair(split: Split | tuple[ArrayLike, ArrayLike], graph: Graph) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Training and test nodes of a split; an error if the estimator cannot be scored on them."""
     given = (np.concatenate([split.train, split.validation]), split.test) if isinstance(split, Split) else split
-    train, test = (_nodes(part, graph) for part in given)
+    train, test = (node_numbers(part, graph) for part in given)
     if not len(train) or not len(test):
         raise ValueError(f"a split needs training and test nodes, got {len(train)} and {len(test)}")
     both = np.intersect1d(train, test)
@@ -132,16 +132,3 @@ def _pair(split: Split | tuple[ArrayLike, ArrayLike], graph: Graph) -> tuple[NDA
     if len(unknown):
         raise ValueError(f"node {unknown[0]} is a test node, but its label is unknown; test labelled nodes only")
     return train, test
-
-
-def _nodes(part: ArrayLike, graph: Graph) -> NDArray[np.int64]:
-    """Node numbers, from numbers or from a mask over all nodes."""
-    nodes = np.asarray(part)
-    if nodes.dtype == np.bool_ and nodes.shape == (graph.nodes,):
-        nodes = np.flatnonzero(nodes)
-    if nodes.ndim != 1 or (len(nodes) and not np.issubdtype(nodes.dtype, np.integer)):
-        raise ValueError(f"a split's nodes must be numbers or a mask of {graph.nodes}, got {nodes.dtype} {nodes.shape}")
-    outside = nodes[(nodes < 0) | (nodes >= graph.nodes)]
-    if len(outside):
-        raise ValueError(f"a split names node {outside[0]}, but the nodes are 0..{graph.nodes - 1}")
-    return nodes.astype(np.int64)

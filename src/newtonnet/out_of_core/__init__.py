@@ -1,6 +1,6 @@
 """Out-of-core training: propagated features are written to disk once, then models train in mini-batches of nodes."""
 
-from .adjacency import Adjacency, adjacency_of, open_adjacency, parquet_edges, write_adjacency
+from .adjacency import Adjacency, adjacency_of, open_adjacency, write_adjacency
 from .batches import Batching, Worker
 from .large_graph import LargeGraph, as_large, open_graph, read_tables_on_disk, write_graph
 from .model import OUT_OF_CORE_MODEL, OutOfCoreNet, make_filter, predict_out_of_core
@@ -26,7 +26,6 @@ __all__ = [
     "open_adjacency",
     "open_graph",
     "open_store",
-    "parquet_edges",
     "predict_out_of_core",
     "propagate_to_disk",
     "read_tables_on_disk",

@@ -1,6 +1,6 @@
 """The adjacency matrix of a graph of any size: built from pieces of edges on disk in bounded memory, then mapped."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,14 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from newtonnet.graphs import Graph, hash_arrays, row_blocks
+from newtonnet.graphs import Graph, hash_arrays, in_pieces, row_blocks
 
-from .array_files import new_folder, read_array, read_manifest, reserve, write_manifest
+from .array_files import (
+    check_range,
+    check_sums,
+    checked_count,
+    new_folder,
+    read_array,
+    read_manifest,
+    reserve,
+    sample_checksum,
+    write_manifest,
+)
 
 ENTRIES = 1 << 23
 """Default number of entries that are sorted at once; each takes about 40 bytes of memory."""
-PIECE = 1 << 20
-"""Edges of a Parquet file that are read at once."""
 LEAST, MOST = 1 << 16, 1 << 20
 """Bounds on the number of edges that are distributed to parts at once; between them it is ``entries / 2``."""
 
@@ -51,6 +59,11 @@ class Adjacency:
         """Number of undirected edges."""
         return len(self.columns) // 2
 
+    @property
+    def arrays(self) -> list[NDArray[Any]]:
+        """The arrays that the checksum is of."""
+        return [self.rows, self.columns] if self.weights is None else [self.rows, self.columns, self.weights]
+
     def __repr__(self) -> str:
         return f"Adjacency(nodes={self.nodes}, edges={self.edges}, weighted={self.weights is not None})"
 
@@ -63,12 +76,37 @@ def adjacency_of(graph: Graph) -> Adjacency:
     return _hashed(matrix.indptr.astype(np.int64), matrix.indices, matrix.data if graph.weighted else None)
 
 
-def open_adjacency(folder: str | Path) -> Adjacency:
-    """Open the adjacency that :func:`write_adjacency` built in a folder."""
+def open_adjacency(folder: str | Path, *, verify: bool | None = None) -> Adjacency:
+    """Open the adjacency that :func:`write_adjacency` built in a folder.
+
+    Row pointers and the range of the column indices are always checked.
+
+    Args:
+        folder: where the files are.
+        verify: compare all files with their checksum; by default up to 1 GB, and samples of larger ones.
+    """
     path, holds = Path(folder) / "adjacency.json", "adjacency; build one with write_adjacency"
     with read_manifest(path, holds, again="build it again") as about:
-        arrays = _map(path.parent, int(about["nodes"]), int(about["entries"]), weighted=about["weighted"])
-        return Adjacency(*arrays, str(about["checksum"]))
+        nodes, entries = checked_count(about["nodes"]), checked_count(about["entries"])
+        rows, columns, weights = _map(path.parent, nodes, entries, weighted=about["weighted"] is True)
+        adjacency = Adjacency(rows, columns, weights, str(about["checksum"]))
+        sample = about.get("sample")
+    _check_pointers(rows, entries, path.with_name("rows.i64"))
+    check_range(columns, 0, nodes, path.with_name("columns.i32"))
+    whole, again = adjacency.checksum, "build it again"
+    check_sums(adjacency.arrays, whole=whole, sample=sample, verify=verify, where=path.parent, again=again)
+    return adjacency
+
+
+def _check_pointers(rows: NDArray[np.int64], entries: int, where: Path) -> None:
+    """Row pointers rise from 0 to the number of entries."""
+    last = 0
+    for i, piece in enumerate(in_pieces(rows)):
+        if (i == 0 and piece[0] != 0) or piece[0] < last or (piece[1:] < piece[:-1]).any():
+            raise ValueError(f"{where}: row pointers must rise from 0; build the folder again")
+        last = int(piece[-1])
+    if last != entries:
+        raise ValueError(f"{where}: row pointers must end at {entries}, the number of entries; build the folder again")
 
 
 def write_adjacency(folder: str | Path, edges: Iterable[EdgePiece], *, nodes: int, entries: int = ENTRIES) -> Adjacency:
@@ -98,63 +136,8 @@ def write_adjacency(folder: str | Path, edges: Iterable[EdgePiece], *, nodes: in
         count = (building / "columns.i32").stat().st_size // 4
         adjacency = _hashed(*_map(building, nodes, count, weighted=weighted))
         about = {"nodes": nodes, "entries": count, "weighted": weighted, "checksum": adjacency.checksum}
-        write_manifest(building / "adjacency.json", about)
-    return open_adjacency(folder)
-
-
-def parquet_edges(
-    path: str | Path,
-    *,
-    source_column: str | None = None,
-    target_column: str | None = None,
-    weight_column: str | None = None,
-) -> Iterator[EdgePiece]:
-    """Read the edges of a Parquet file in pieces; nodes are numbers from 0.
-
-    Args:
-        path: a file with one row per edge.
-        source_column: integer column of the first node; ``source`` by default, else the first column.
-        target_column: integer column of the second node; ``target`` by default, else the second column.
-        weight_column: column of the weights; ``weight`` by default, if there is one; otherwise all weights are 1.
-
-    Yields:
-        Pieces for :func:`write_adjacency`.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    path = Path(path)
-    try:
-        with pq.ParquetFile(path) as file:
-            names = file.schema_arrow.names
-            for given in (source_column, target_column, weight_column):
-                if given is not None and given not in names:
-                    raise ValueError(f"{path} has no column {given!r}; it has {', '.join(names)}")
-            if len(names) < 2:
-                raise ValueError(f"{path} must have two columns of node numbers, it has {', '.join(names) or 'none'}")
-            wanted = [
-                source_column or ("source" if "source" in names else names[0]),
-                target_column or ("target" if "target" in names else names[1]),
-            ]
-            if wanted[0] == wanted[1]:
-                raise ValueError(f"both ends of the edges in {path} would be column {wanted[0]!r}; name the other one")
-            for name in wanted:
-                if not pa.types.is_integer(kind := file.schema_arrow.field(name).type):
-                    raise ValueError(f"column {name!r} of {path} must hold integer node numbers, got {kind}")
-            weight = weight_column or ("weight" if "weight" in names and "weight" not in wanted else None)
-            wanted += [weight] if weight else []
-            seen = 0
-            for batch in file.iter_batches(PIECE, columns=wanted):
-                columns = [batch.column(name) for name in wanted]
-                for name, column in zip(wanted, columns, strict=True):
-                    if column.null_count:
-                        row = seen + column.is_null().index(True).as_py()
-                        raise ValueError(f"row {row} of {path} has no value in column {name!r}; every edge needs one")
-                seen += batch.num_rows
-                pairs = np.stack([column.to_numpy(zero_copy_only=False).astype(np.int64) for column in columns[:2]])
-                yield (pairs, columns[2].to_numpy(zero_copy_only=False).astype(np.float32)) if weight else pairs
-    except (pa.ArrowInvalid, FileNotFoundError) as error:
-        raise ValueError(f"{path} cannot be read as Parquet ({' '.join(str(error).split())})") from error
+        write_manifest(building / "adjacency.json", {**about, "sample": sample_checksum(*adjacency.arrays)})
+    return open_adjacency(folder, verify=False)
 
 
 def _map(

@@ -16,7 +16,16 @@ from newtonnet import tables
 from newtonnet.graphs import Features, Graph, compact, hash_arrays, read_rows
 
 from .adjacency import ENTRIES, Adjacency, EdgePiece, adjacency_of, open_adjacency, write_adjacency
-from .array_files import new_folder, read_array, read_manifest, write_manifest
+from .array_files import (
+    check_range,
+    check_sums,
+    checked_count,
+    new_folder,
+    read_array,
+    read_manifest,
+    sample_checksum,
+    write_manifest,
+)
 
 FEWEST = 1 << 16
 """Entries that are sorted at once, however little memory is allowed."""
@@ -92,22 +101,40 @@ def as_large(graph: Graph | LargeGraph) -> LargeGraph:
     )
 
 
-def open_graph(folder: str | Path) -> LargeGraph:
-    """Open the graph that :func:`write_graph` built in a folder."""
-    folder = Path(folder)
-    holds = "graph; build one with write_graph"
-    with read_manifest(folder / "graph.json", holds, again="build it again") as about:
-        adjacency = open_adjacency(folder / "adjacency")
-        return LargeGraph(
+def open_graph(folder: str | Path, *, verify: bool | None = None) -> LargeGraph:
+    """Open the graph that :func:`write_graph` built in a folder.
+
+    Row pointers and the ranges of column indices and labels are always checked.
+
+    Args:
+        folder: where the files are.
+        verify: compare all files with their checksums; by default up to 1 GB, and samples of larger ones.
+    """
+    folder, again = Path(folder), "build it again"
+    with read_manifest(folder / "graph.json", "graph; build one with write_graph", again=again) as about:
+        adjacency = open_adjacency(folder / "adjacency", verify=verify)
+        features = read_array(folder / "features.f32", "<f4", (adjacency.nodes, checked_count(about["features"])))
+        graph = LargeGraph(
             adjacency=adjacency,
-            features=read_array(folder / "features.f32", "<f4", (adjacency.nodes, int(about["features"]))),
+            features=features,
             labels=read_array(folder / "labels.i32", "<i4", (adjacency.nodes,)),
-            class_names=tuple(about["class_names"]),
+            class_names=tuple(map(str, about["class_names"])),
             name=str(about["name"]),
             checksum=str(about["checksum"]),
             features_checksum=str(about["features_checksum"]),
             folder=folder,
         )
+        sample = about.get("sample")
+    check_range(graph.labels, -1, graph.classes, folder / "labels.i32")
+    whole = graph.features_checksum
+    check_sums([features], whole=whole, sample=sample, verify=verify, where=folder / "features.f32", again=again)
+    if verify is not False and _checksum(adjacency.checksum, whole, graph.labels) != graph.checksum:
+        raise ValueError(f"{folder / 'labels.i32'} was changed after it was written: its checksum differs; {again}")
+    return graph
+
+
+def _checksum(adjacency: str, features: str, labels: NDArray[Any]) -> str:
+    return hashlib.sha256(f"{adjacency} {features} {hash_arrays(labels)}".encode()).hexdigest()[:16]
 
 
 def write_graph(
@@ -144,17 +171,19 @@ def write_graph(
         if largest >= len(names):
             raise ValueError(f"labels must be -1 or 0..{len(names) - 1}, one for each class name, got {largest}")
         adjacency = write_adjacency(building / "adjacency", edges, nodes=nodes, entries=entries)
-        x = hash_arrays(read_array(building / "features.f32", "<f4", (nodes, width)))
-        y = hash_arrays(read_array(building / "labels.i32", "<i4", (nodes,)))
+        x = read_array(building / "features.f32", "<f4", (nodes, width))
+        y = read_array(building / "labels.i32", "<i4", (nodes,))
+        features_checksum = hash_arrays(x)
         about = {
             "name": name,
             "features": width,
             "class_names": names,
-            "features_checksum": x,
-            "checksum": hashlib.sha256(f"{adjacency.checksum} {x} {y}".encode()).hexdigest()[:16],
+            "features_checksum": features_checksum,
+            "checksum": _checksum(adjacency.checksum, features_checksum, y),
+            "sample": sample_checksum(x),
         }
         write_manifest(building / "graph.json", about)
-    return open_graph(folder)
+    return open_graph(folder, verify=False)
 
 
 def _write_features(path: Path, pieces: Iterable[NDArray[np.float32]], nodes: int) -> int:
@@ -228,7 +257,8 @@ def read_tables_on_disk(
     pa.default_memory_pool().release_unused()  # pyarrow would keep freed memory for later tables
     count = len(read.ids)
     tally: Counter[str] = Counter()
-    pieces = tables.edge_pieces(edges, read.ids, columns=columns, text_encoding=options.text_encoding, tally=tally)
+    chosen: Any = {"text_encoding": options.text_encoding, "unknown_edges": options.unknown_edges}
+    pieces = tables.edge_pieces(edges, read.ids, columns=columns, tally=tally, **chosen)
     entries = ENTRIES if max_memory is None else entries_at_once(max_memory, count)
     sortable = (ends if weights is None else (ends, weights) for ends, weights in pieces)
     adjacency = write_adjacency(folder, sortable, nodes=count, entries=entries)
@@ -240,6 +270,7 @@ def read_tables_on_disk(
         class_names=tuple(read.class_names),
         node_names=tuple(read.names()),
         name=name or read.name,
+        text_labels=read.text_labels,
         trusted=True,
     )
     return tables.reading_of(read, graph, tally, columns, learned=encoding is None)

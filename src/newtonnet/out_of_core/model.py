@@ -76,7 +76,7 @@ def make_filter(setting: Setting, graph: Graph | LargeGraph | None) -> Filter:
         name = "per_channel" if options.per_channel else "branch"
         raise ValueError(f"out-of-core training filters the features, so the option {name} has no meaning in it")
     points = interpolation_points(options, graph if isinstance(graph, Graph) else None)
-    return newton_filter(points, nonnegative=options.nonnegative)
+    return newton_filter(points, nonnegative=options.nonnegative, unit=options.unit)
 
 
 @torch.no_grad()
@@ -120,11 +120,16 @@ def predict_out_of_core(
         found = f"degree {features.identity.degree}" if features.complete else "unfinished parts"
         needed = f"propagate_to_disk(..., degree={filter.degree})"
         raise ValueError(f"{features.folder} has {found}, but the filter has degree {filter.degree}; call {needed}")
+    if not {"weight1", "bias1"} <= state.keys():
+        raise ValueError("the weights of this model do not fit its options; train it again")
     width, classes = state["weight1"].shape[0], state["bias2" if "bias2" in state else "bias1"].shape[1]
     if width != features.identity.features:
         raise ValueError(f"the model expects {width} features, {features.folder} has {features.identity.features}")
     model = OutOfCoreNet(filter, features=width, classes=classes, seed=0, hidden=setting.options.hidden)
-    model.load_state_dict(dict(state))
+    try:
+        model.load_state_dict(dict(state))
+    except RuntimeError as reason:
+        raise ValueError(f"the weights of this model do not fit its options ({reason}); train it again") from reason
     reader = RowReader(features, filter.degree, max_memory=max_memory)
     wanted = np.arange(features.identity.nodes) if nodes is None else nodes
     if len(wanted) and (wanted[0] < 0 or wanted[-1] >= features.identity.nodes or (np.diff(wanted) < 0).any()):

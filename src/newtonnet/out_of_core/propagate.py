@@ -1,16 +1,16 @@
 """The Chebyshev recurrence from disk to disk: some columns at a time, the matrix read some rows at a time."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import filelock
 import numpy as np
 import torch
 from torch import Tensor
 
 from newtonnet import kernels
+from newtonnet.files import locked
 from newtonnet.graphs import Graph, csr_tensor, read_rows, row_blocks, row_chunks
 
 from .adjacency import Adjacency
@@ -83,7 +83,7 @@ def is_free_for(folder: str | Path, graph: Graph | LargeGraph, *, degree: int, s
     """Whether a folder holds the store of this graph, finished or not, or no store at all."""
     if not (Path(folder) / MANIFEST).exists():
         return True
-    return open_store(folder).identity == store_identity(as_large(graph), degree, self_loops=self_loops)
+    return open_store(folder, verify=False).identity == store_identity(as_large(graph), degree, self_loops=self_loops)
 
 
 def store_identity(graph: LargeGraph, degree: int, *, self_loops: bool = False) -> StoreIdentity:
@@ -108,15 +108,14 @@ def _locked(folder: Path) -> Iterator[None]:
     if not fresh and not folder.is_dir():
         raise ValueError(f"{folder} is a file; name a folder for the propagated features")
     folder.mkdir(parents=True, exist_ok=True)
+    busy = ValueError(f"another process is writing to {folder}; wait for it or name another folder")
     try:
-        with filelock.FileLock(folder / LOCK, timeout=0):
+        with locked(folder / LOCK, busy=busy):
             yield
-    except filelock.Timeout:
-        raise ValueError(f"another process is writing to {folder}; wait for it or name another folder") from None
     finally:
         if fresh and not (folder / MANIFEST).exists():
-            (folder / LOCK).unlink(missing_ok=True)
-            folder.rmdir()
+            with suppress(OSError):  # another process has begun
+                folder.rmdir()
 
 
 def _begin(folder: Path, wanted: StoreIdentity, width: int) -> FeatureStore:
@@ -194,6 +193,8 @@ def _products(adjacency: Adjacency, x: Tensor, *, self_loops: bool) -> Iterator[
         count = inside.stop - inside.start
         columns = torch.zeros(count + kernels.AHEAD, dtype=torch.int32)  # the kernel reads ahead of its entries
         columns.numpy()[:count] = read_rows(adjacency.columns, inside)
+        if count and not 0 <= int(columns.min()) <= int(columns.max()) < len(x):
+            raise ValueError(f"the adjacency holds column indices outside 0..{len(x) - 1}; build it again")
         if adjacency.weights is not None:
             values = torch.from_numpy(read_rows(adjacency.weights, inside))
         else:

@@ -18,6 +18,7 @@ from newtonnet.cluster import connected, last_line
 from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
 from newtonnet.kernels import use_threads
+from newtonnet.meaning import lacking
 from newtonnet.training import Record, Setting, load_checkpoint, save_checkpoint
 
 from .batches import Batching, Worker
@@ -104,7 +105,7 @@ def _train(
         from ray import train
         from ray.train.torch import TorchConfig, TorchTrainer
     except ImportError as error:
-        raise ValueError(f"several workers need Ray Train ({error}); pip install 'ray[train]'") from None
+        raise lacking("several workers need Ray Train", "cluster", error) from None
     trainer = TorchTrainer(
         _work,
         train_loop_config=config,

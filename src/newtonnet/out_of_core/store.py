@@ -3,8 +3,11 @@
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +15,16 @@ from numpy.typing import NDArray
 from newtonnet.files import write_whole
 from newtonnet.graphs import read_rows, row_chunks
 
-from .array_files import FORMAT, full_disk, read_array, read_manifest, reserve
+from .array_files import (
+    FORMAT,
+    WHOLE,
+    checked_count,
+    full_disk,
+    read_array,
+    read_manifest,
+    reserve,
+    sample_checksum,
+)
 
 MANIFEST = "manifest.json"
 LOCK = ".lock"
@@ -38,6 +50,8 @@ class StoredPart:
     columns: tuple[int, int]
     k: int
     sha256: str
+    sample: str | None = None
+    """Hash of some of the numbers; None in stores from before there were samples."""
 
 
 @dataclass(frozen=True)
@@ -87,18 +101,18 @@ def create_store(folder: Path, identity: StoreIdentity, width: int) -> FeatureSt
     try:
         _save(store)
     except OSError as error:
-        for path in paths:
+        for path in (folder / MANIFEST, *paths):
             path.unlink(missing_ok=True)
         raise full_disk(error, folder) from error
     return store
 
 
-def open_store(folder: str | Path, *, verify: bool = False) -> FeatureStore:
+def open_store(folder: str | Path, *, verify: bool | None = None) -> FeatureStore:
     """Open a store, finished or not.
 
     Args:
         folder: where the files are.
-        verify: read everything that is finished and compare it with the checksums.
+        verify: compare everything that is finished with its checksums; by default up to 1 GB, and samples of more.
 
     Returns:
         The store.
@@ -106,12 +120,26 @@ def open_store(folder: str | Path, *, verify: bool = False) -> FeatureStore:
     folder = Path(folder)
     holds, again = "propagated features; compute them with propagate_to_disk", "remove the folder and compute it again"
     with read_manifest(folder / MANIFEST, holds, again=again) as about:
-        parts = tuple(StoredPart(tuple(part["columns"]), part["k"], part["sha256"]) for part in about["parts"])
-        store = FeatureStore(folder, StoreIdentity(**about["identity"]), int(about["width"]), parts)
-    for k in range(store.identity.degree + 1):
-        store.term(k)  # checks the size of the file
-    for part in store.parts if verify else ():
-        if _hash(store, part) != part.sha256:
+        identity, width = StoreIdentity(**about["identity"]), checked_count(about["width"])
+        for number in (identity.nodes, identity.features, identity.degree):
+            checked_count(number)
+        parts = tuple(
+            StoredPart((checked_count(lo), checked_count(hi)), checked_count(part["k"]), *_sums(part))
+            for part in about["parts"]
+            for lo, hi in [part["columns"]]
+        )
+        store = FeatureStore(folder, identity, width, parts)
+        if not (width and identity.nodes and identity.features):
+            raise TypeError("a store of nothing")
+        for k in range(identity.degree + 1):
+            store.term(k)  # checks the size of the file
+        expected = ((columns, k) for columns in store.columns for k in range(identity.degree + 1))
+        if [(part.columns, part.k) for part in parts] != list(islice(expected, len(parts))):
+            raise TypeError("parts that do not follow each other")
+    size = 4 * sum(part.columns[1] - part.columns[0] for part in parts) * identity.nodes
+    whole = size <= WHOLE if verify is None else verify
+    for part in () if verify is False else parts:
+        if (_hash(store, part) != part.sha256) if whole else (part.sample not in (None, _hash_sample(store, part))):
             where = f"columns {part.columns[0]} to {part.columns[1] - 1} of {store.path(part.k)}"
             raise ValueError(f"{where} have changed since they were written; {again}")
     return store
@@ -147,7 +175,9 @@ def write_part(store: FeatureStore, columns: tuple[int, int], k: int, values: ND
                 stream.write(piece.data)
             stream.flush()
             os.fsync(stream.fileno())
-        grown = replace(store, parts=(*store.parts, StoredPart(columns, k, digest.hexdigest())))
+        written = StoredPart(columns, k, digest.hexdigest())
+        written = replace(written, sample=_hash_sample(store, written))
+        grown = replace(store, parts=(*store.parts, written))
         _save(grown)
     except OSError as error:
         raise full_disk(error, store.folder) from error
@@ -159,6 +189,14 @@ def _hash(store: FeatureStore, part: StoredPart) -> str:
     for rows in row_chunks(len(term), 4 * store.identity.features):
         digest.update(np.ascontiguousarray(read_rows(term, rows)[:, slice(*part.columns)]).data)
     return digest.hexdigest()
+
+
+def _hash_sample(store: FeatureStore, part: StoredPart) -> str:
+    return sample_checksum(store.term(part.k), columns=slice(*part.columns))
+
+
+def _sums(part: Mapping[str, Any]) -> tuple[str, str | None]:
+    return str(part["sha256"]), part.get("sample")
 
 
 def _save(store: FeatureStore) -> None:

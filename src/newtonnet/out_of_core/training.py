@@ -21,6 +21,7 @@ from newtonnet.kernels import use_threads
 from newtonnet.nn import Population
 from newtonnet.polynomials import Filter
 from newtonnet.training import (
+    ADDED,
     NUMERICS,
     Batch,
     Config,
@@ -31,6 +32,7 @@ from newtonnet.training import (
     Run,
     Setting,
     adjusted_pivot,
+    check_configs,
     check_splits,
     deferred_interrupt,
     load_checkpoint,
@@ -139,7 +141,9 @@ class TrainingJob:
 
     def record_id(self, split: Split) -> str:
         """Hash of everything that decides the result of a split; the number of workers does not."""
-        decisive = {key: value for key, value in asdict(self.config(split)).items() if key != "history_interval"}
+        config = asdict(self.config(split))
+        later = {key for key, value in ADDED.items() if key != "branch_learning_rate" and config.get(key) == value}
+        decisive = {key: value for key, value in config.items() if key not in later | {"history_interval"}}
         parts = [NUMERICS, OUT_OF_CORE_MODEL, self.options, decisive, self.graph.checksum, split.checksum]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -159,6 +163,20 @@ def make_job(
     """Check that splits and setting fit the graph: its nodes, its labels, its classes."""
     if not splits:
         raise ValueError("at least 1 split is needed, got none")
+    check_configs([setting.config])
+    for name, only in {"loss": "cross-entropy", "reduction": "mean", "homophily": "predicted"}.items():
+        if getattr(setting.config, name) != only:
+            raise ValueError(f"out-of-core training knows no {name} but {only!r}; train in memory")
+    if setting.config.pivot == "weighted":
+        raise ValueError("out-of-core training knows no weighted pivot; train in memory")
+    metric = setting.config.metric
+    if setting.config.class_weight is not None or not (
+        metric == "accuracy" or (metric, graph.classes) == ("roc_auc", 2)
+    ):
+        raise ValueError(
+            "out-of-core training knows no class weights, and no metric but accuracy and, for two classes, roc_auc; "
+            "train in memory"
+        )
     check_splits(graph, splits, setting.config.metric)
     filter = make_filter(setting, graph)
     return TrainingJob(as_large(graph), tuple(splits), setting, filter, batching or Batching(), max_memory)

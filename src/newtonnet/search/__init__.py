@@ -18,7 +18,18 @@ from .store import (
     summarise_study,
     write_best,
 )
-from .study import Space, Study, default_setting, difference, first_trials, free, identity, make_study, model_space
+from .study import (
+    Space,
+    Study,
+    default_setting,
+    difference,
+    first_trials,
+    free,
+    identity,
+    make_study,
+    model_space,
+    point,
+)
 from .sweep import count_left, measure, sweep, sweep_all
 from .trials import Trial, shape_key
 
@@ -50,6 +61,7 @@ __all__ = [
     "model_space",
     "on_ray",
     "open_store",
+    "point",
     "processes",
     "propose",
     "published",

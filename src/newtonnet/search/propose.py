@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from newtonnet.meaning import lacking
+
 from .study import Study, difference, identity, point
 from .trials import Proposal, Trial
 
@@ -81,8 +83,10 @@ def _grid(study: Study, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
 
 def _sampler(study: Study, before: Sequence[Trial], seed: int) -> Callable[[], dict[str, Any]]:
     """A function that asks Optuna for a point of the space, given those trials before that lie in it."""
-    import optuna
-
+    try:
+        import optuna
+    except ImportError as error:
+        raise lacking("proposing settings needs Optuna", "search", error) from None
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=study.batch)
     memory = optuna.create_study(direction="maximize", sampler=sampler)

@@ -1,9 +1,20 @@
-"""Numbers that the paper reports, from ``published.toml``, which has their citation."""
+"""Numbers that the paper and others report, from ``published.toml``, which has their citation."""
 
 import tomllib
+from dataclasses import dataclass
 from importlib.resources import files
 
 _TABLES = tomllib.loads(files("newtonnet.search").joinpath("published.toml").read_text(encoding="utf-8"))
+
+
+@dataclass(frozen=True)
+class BestScore:
+    """A published score in percent, its standard deviation over splits or seeds, and the method."""
+
+    score: float
+    deviation: float
+    method: str
+
 
 DATASETS: tuple[str, ...] = tuple(_TABLES["table1"]["datasets"])
 
@@ -34,3 +45,6 @@ COMPLEXITY: dict[str, tuple[str, str]] = {
     model: (time, space) for model, (time, space) in _TABLES["complexity"].items()
 }
 """From model to time and space complexity."""
+
+BEST: dict[str, BestScore] = {dataset: BestScore(**row) for dataset, row in _TABLES["best"].items()}
+"""From dataset to the best number published elsewhere on the same splits."""

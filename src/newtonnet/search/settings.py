@@ -11,7 +11,7 @@ from newtonnet.training import Setting, override
 from .store import find_best
 from .study import default_setting
 
-UNTOUCHED = ("wisconsin", "actor", "reed98", "amherst41", "tolokers")
+UNTOUCHED = ("wisconsin", "actor", "reed98", "amherst41")
 """Graphs on which no search is ever run; they show what the defaults do on a graph nobody tuned for."""
 
 

@@ -1,6 +1,7 @@
 """Where searches are stored: a file of JSON lines for each study, and one table of the best settings.
 
-The first line of a file is the study, each other line is a trial. A line is written whole or not at all.
+The first line of a file is the study, each other line is a trial. A line is written whole or not at all, and holds a
+checksum of itself; older lines have none.
 """
 
 import json
@@ -11,9 +12,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
-from newtonnet.files import write_whole
+from newtonnet.files import append, locked, parse_json, with_sum, without_sum, write_whole
+from newtonnet.training import OUTDATED
 
 from .selection import best_trial, nested_selection, paper_selection
 from .study import Study
@@ -48,12 +48,8 @@ class Store:
     def append(self, trials: Sequence[Trial]) -> None:
         """Add the trials of one population, after the study's own line if they are the first, and flush to disk."""
         begun = self.path.exists() and self.path.stat().st_size > 0
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         lines = [*([] if begun else [self.header]), *(trial.to_json() for trial in trials)]
-        with self.path.open("ab") as file:
-            file.write("".join(line + "\n" for line in lines).encode())
-            file.flush()
-            os.fsync(file.fileno())
+        append(self.path, "".join(with_sum(line) + "\n" for line in lines).encode())
 
 
 @contextmanager
@@ -71,12 +67,8 @@ def open_store(results: str | Path, study: Study) -> Iterator[Store]:
         ValueError: the file holds trials of another study.
     """
     path = store_path(results, study)
-    lock = FileLock(lock_path(results, f"{study.dataset}-{study.name}"), timeout=0)
-    try:
-        held = lock.acquire()
-    except Timeout:
-        raise BusyError(f"another process is searching {study.name} on {study.dataset} ({path})") from None
-    with held:
+    busy = BusyError(f"another process is searching {study.name} on {study.dataset} ({path})")
+    with locked(lock_path(results, f"{study.dataset}-{study.name}"), busy=busy):
         header, trials, sound = _read(path)
         if trials and header is not None and header["key"] != study.key:
             raise ValueError(
@@ -119,7 +111,7 @@ def _read(path: Path) -> tuple[dict[str, Any] | None, list[Trial], int]:
             if i == 0:
                 header = _header(line)
             else:
-                trials.append(Trial.from_json(line.decode()))
+                trials.append(Trial.from_json(without_sum(line.decode())))
         except ValueError as error:
             if 0 < i == len(lines) - 1:
                 break
@@ -136,8 +128,8 @@ def _read(path: Path) -> tuple[dict[str, Any] | None, list[Trial], int]:
 
 
 def _header(line: bytes) -> dict[str, Any]:
-    found = json.loads(line)
-    if not isinstance(found, dict) or not isinstance(found.get("study"), dict) or "key" not in found:
+    found = parse_json(without_sum(line.decode()))
+    if not isinstance(found, dict) or not isinstance(found.get("study"), dict) or found.keys() != {"key", "study"}:
         raise ValueError("expected a study with its key")
     missing = {*(item.name for item in fields(Study)), "defaults", "numerics"} - found["study"].keys()
     if missing:
@@ -163,13 +155,24 @@ def best_path(results: str | Path) -> Path:
 
 def write_best(results: str | Path, study: Study, trials: Sequence[Trial]) -> None:
     """Update the row of a study in the table of best settings, which is ordered by graph and study."""
-    with FileLock(lock_path(results, "best")):
-        table, row = _read_best(results), summarise_study(study, trials)
+    valid = valid_trials(study, trials)
+    with locked(lock_path(results, "best")):
+        table, row = _read_best(results), summarise_study(study, valid) if valid else None
         if table.get(study.dataset, {}).get(study.name) == row:
             return
-        table.setdefault(study.dataset, {})[study.name] = row
+        if row is None:
+            del table[study.dataset][study.name]
+        else:
+            table.setdefault(study.dataset, {})[study.name] = row
         ordered = {dataset: dict(sorted(rows.items())) for dataset, rows in sorted(table.items())}
         write_whole(best_path(results), json.dumps(ordered, indent=1, allow_nan=False) + "\n")
+
+
+def valid_trials(study: Study, trials: Sequence[Trial]) -> list[Trial]:
+    """The trials that count: not those with a penalty that can no longer be trained."""
+    configs = [study.setting(trial.setting).config for trial in trials]
+    gone = [config.variant == OUTDATED and any(config.gammas) for config in configs]
+    return [trial for trial, left_out in zip(trials, gone, strict=True) if not left_out]
 
 
 def summarise_study(study: Study, trials: Sequence[Trial]) -> dict[str, Any]:
@@ -208,7 +211,7 @@ def _read_best(results: str | Path) -> dict[str, dict[str, Any]]:
     if not path.exists():
         return {}
     try:
-        table: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+        table: dict[str, dict[str, Any]] = parse_json(path.read_bytes())
         if not isinstance(table, dict) or not all(isinstance(rows, dict) for rows in table.values()):
             raise ValueError("expected rows by graph and study")
     except ValueError as error:

@@ -18,7 +18,7 @@ Space = Mapping[str, tuple[Any, ...]]
 LOOP = ("seed", "run_seed", "max_epochs", "patience", "metric", "history_interval")
 """Training fields that belong to a study and not to a setting."""
 
-_PENALTY = ("variant", "penalty", "pivot", "homophily_interval")
+_PENALTY = ("variant", "penalty", "flipped", "slices", "pivot", "homophily", "homophily_start", "homophily_interval")
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def model_space(model: str) -> dict[str, tuple[Any, ...]]:
     (0.0, 0.0005)
     """
     space = dict(find_model(model).space)
-    return {**space, "variant": ("paper", "code")} if model == "newtonnet" else space
+    return {**space, "variant": ("paper", "released")} if model == "newtonnet" else space
 
 
 def free(space: Space, fixed: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:

@@ -9,6 +9,7 @@ from types import NoneType
 from typing import Any
 
 from newtonnet.datasets import Split
+from newtonnet.files import parse_json
 from newtonnet.graphs import Graph
 from newtonnet.kernels import use_threads
 from newtonnet.nn import build
@@ -96,7 +97,7 @@ class Trial:
     def from_json(cls, line: str) -> "Trial":
         """Read a line back; an error if it is not a trial of this version."""
         try:
-            data = json.loads(line)
+            data = parse_json(line)
             names = {field.name for field in fields(cls)}
             if set(data) != names:
                 raise ValueError(f"fields {sorted(set(data) ^ names)}")

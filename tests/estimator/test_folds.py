@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from newtonnet.estimator.members import deal, fold_count, make_folds
+from newtonnet.estimator.folds import deal, fold_count, make_folds
 from newtonnet.graphs import from_edges
 
 

@@ -1,0 +1,183 @@
+"""The ensemble: which members are averaged with which weights, one temperature, and out-of-fold predictions."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from newtonnet.graphs import Graph
+
+from .families import family_of
+from .members import Member, TrainingOptions
+from .scoring import Shares, best_temperature, calibration_error, likelihood, matching_temperature, score, sharpened
+
+ROUNDS = 12
+"""Number of times that a setting is added to the average."""
+MOST = 10_000
+"""Number of validation nodes that are enough to choose weights by."""
+PARTS = 5
+"""Parts of the validation nodes for cross-fitting where there are no folds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """A weighted average of members, as plain data; the networks are built for the graph to predict."""
+
+    members: Sequence[Member]
+    weights: Sequence[float]
+    """They sum to 1."""
+    class_names: tuple[str, ...]
+    temperature: float
+    """Calibrates the averaged probabilities."""
+    labels: NDArray[np.int64] | None = None
+    """The labels known at fit, shape ``(n,)``, shown to members that read labels."""
+    structure: str | None = None
+    """Checksum of the edges of the graph they belong to."""
+
+    def probabilities(self, graph: Graph, options: TrainingOptions) -> NDArray[np.float64]:
+        """Calibrated probability of each class for every node, shape ``(n, C)``."""
+        return sharpened(self.average(graph, options), self.temperature)
+
+    def average(self, graph: Graph, options: TrainingOptions) -> NDArray[np.float64]:
+        """Weighted mean of the members' probabilities, shape ``(n, C)``; the labels of the graph are not read."""
+        shown = self.shown(graph)
+        total = np.zeros((graph.nodes, len(self.class_names)))
+        for places in grouped(self.members):
+            members = [self.members[i] for i in places]
+            rows = family_of(members[0].model).predict(members, shown, options)
+            for i, shares in zip(places, rows, strict=True):
+                total += self.weights[i] * shares
+        return total
+
+    def shown(self, graph: Graph) -> Graph:
+        """The graph with the labels that members may read: those known at fit, or none on another graph."""
+        same = self.labels is not None and len(self.labels) == graph.nodes and graph.structure == self.structure
+        labels = self.labels if same and self.labels is not None else np.full(graph.nodes, -1, dtype=np.int64)
+        return graph.relabelled(labels, self.class_names)
+
+
+def grouped(members: Sequence[Member]) -> list[list[int]]:
+    """The numbers of members that have the same model and options, in the order of their first."""
+    groups: dict[str, list[int]] = {}
+    for i, member in enumerate(members):
+        groups.setdefault(repr((member.model, member.options)), []).append(i)
+    return list(groups.values())
+
+
+def select(held: Mapping[int, Shares], truth: NDArray[np.int64], *, metric: str) -> dict[int, float]:
+    """Weights of the settings whose average predicts best.
+
+    Settings are added one by one, with repetition; of the averages on the way, the one with the best score is taken,
+    and of those whose scores are equal to a tenth of a point, the one with the best likelihood. ``held`` has for each
+    setting the probabilities of the same validation nodes, shape ``(v, C)``, and ``truth`` the nodes' classes ``(v,)``.
+
+    References:
+        Caruana, Niculescu-Mizil, Crew, Ksikes, Ensemble Selection from Libraries of Models, 2004.
+    """
+    if len(truth) > MOST:
+        some = np.random.default_rng(0).choice(len(truth), MOST, replace=False)
+        held, truth = {i: shares[some] for i, shares in held.items()}, truth[some]
+    picked: list[int] = []
+    total = np.zeros_like(next(iter(held.values())), dtype=np.float64)
+    reached: list[tuple[float, float]] = []
+    for _ in range(ROUNDS if len(held) > 1 else 1):
+        means = {i: (total + shares) / (len(picked) + 1) for i, shares in held.items()}
+        gains = {i: (round(score(metric, mean, truth), 3), likelihood(mean, truth)) for i, mean in means.items()}
+        picked.append(max(gains, key=lambda i: gains[i]))
+        reached.append(gains[picked[-1]])
+        total = total + held[picked[-1]]
+    kept = picked[: reached.index(max(reached)) + 1]
+    return {i: kept.count(i) / len(kept) for i in dict.fromkeys(kept)}
+
+
+def mix(held: Mapping[int, Shares], weights: Mapping[int, float]) -> NDArray[np.float64]:
+    """The weighted average of probabilities."""
+    return np.asarray(sum(weight * np.asarray(held[i], dtype=np.float64) for i, weight in weights.items()))
+
+
+@dataclass(frozen=True, eq=False)
+class OutOfFold:
+    """Labelled nodes as predicted by the members that were not trained on them.
+
+    The weights and the temperature for the nodes of a fold are those that the other folds choose, so that a node has no
+    part in its own prediction, except that training stopped at the epoch that was best for its fold. Where the caller
+    gave validation nodes there is one fold, and they choose everything.
+
+    Attributes:
+        nodes: the validation nodes of each fold.
+        probabilities: their calibrated probabilities, shape ``(v, C)`` for each fold.
+        scores: the score of each fold.
+        calibration: expected calibration error over all these nodes, before and after calibration.
+        truth: classes of the nodes of each fold, shape ``(v,)``.
+        structure: checksum of the edges of the graph that the nodes belong to.
+    """
+
+    nodes: Sequence[NDArray[np.int64]]
+    probabilities: Sequence[NDArray[np.float64]]
+    scores: Sequence[float]
+    calibration: tuple[float, float]
+    truth: Sequence[NDArray[np.int64]]
+    structure: str = ""
+
+    @property
+    def whole(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+        """Nodes, probabilities and classes of all folds, one after another."""
+        nodes, shares, truth = (np.concatenate(list(part)) for part in (self.nodes, self.probabilities, self.truth))
+        return nodes, shares, truth
+
+
+def cross_fit(
+    held: Mapping[int, Shares], nodes: Sequence[NDArray[np.int64]], labels: NDArray[np.int64], *, metric: str
+) -> OutOfFold:
+    """Predict each fold with the weights and the temperature that the other folds choose.
+
+    Args:
+        held: for each setting the probabilities of the validation nodes, fold after fold, shape ``(v, C)``.
+        nodes: the validation nodes of each fold; of a single fold, only the calibration error is cross-fitted.
+        labels: classes of all nodes, shape ``(n,)``.
+        metric: what the weights are chosen by.
+    """
+    every = np.concatenate(list(nodes))
+    truth = labels[every]
+    place = np.repeat(np.arange(len(nodes)), [len(fold) for fold in nodes])
+    single = len(nodes) == 1
+    if single:
+        place = np.random.default_rng(0).permutation(len(truth)) % PARTS
+        kept = select(held, truth, metric=metric)
+    before, after = np.zeros((2, *next(iter(held.values())).shape))
+    for part in np.unique(place):
+        inside, outside = place == part, place != part
+        if not outside.any() or len(np.unique(truth[outside])) < 2:
+            outside = np.ones_like(inside)
+        others = {i: shares[outside] for i, shares in held.items()}
+        weights = kept if single else select(others, truth[outside], metric=metric)
+        before[inside] = mix({i: held[i][inside] for i in weights}, weights)
+        temperature = best_temperature(mix(others, weights), truth[outside])
+        after[inside] = sharpened(before[inside], temperature)
+    calibration = (calibration_error(before, truth), calibration_error(after, truth))
+    if single:  # probabilities of parts with temperatures of their own cannot be compared
+        after = sharpened(before, best_temperature(before, truth))
+    rows = np.split(after, np.cumsum([len(fold) for fold in nodes])[:-1])
+    scores = [score(metric, shares, labels[fold]) for shares, fold in zip(rows, nodes, strict=True)]
+    return OutOfFold(nodes, rows, scores, calibration, [labels[fold] for fold in nodes])
+
+
+def final_temperature(held: Shares, truth: NDArray[np.int64], singles: Sequence[Shares], average: Shares) -> float:
+    """The temperature of the final average.
+
+    A held-out node is predicted by the members of one fold, any other node by the average over all folds, which is
+    less confident; with the temperature of the first, its confidence would be below its accuracy. So the average gets
+    the temperature at which it is as confident, on nodes without a label, as the calibrated members of single folds.
+
+    Args:
+        held: out-of-fold probabilities of the weighted settings, shape ``(v, C)``.
+        truth: the classes of these nodes, shape ``(v,)``.
+        singles: for each fold, the probabilities of its members on a sample of unlabelled nodes, shape ``(u, C)``.
+        average: the final average's on the same nodes.
+    """
+    alone = best_temperature(held, truth)
+    if alone == 1.0 or not len(average):
+        return alone
+    confidence = float(np.mean([sharpened(shares, alone).max(axis=1).mean() for shares in singles]))
+    return matching_temperature(average, confidence)
