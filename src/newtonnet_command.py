@@ -6,10 +6,10 @@ import sys
 def main() -> None:
     """Run the command line; Ctrl-C prints one line and exits with code 130."""
     try:
-        if sys.argv[1:] == ["--version"]:  # without loading the package
-            from importlib.metadata import version
+        if sys.argv[1:] == ["--version"]:  # without loading the command line
+            from newtonnet import __version__
 
-            print(f"newtonnet {version('newtonnet')}")
+            print(f"newtonnet {__version__}")
             return
         from newtonnet.cli import main as run
 

@@ -2,8 +2,8 @@
 
 ``analyse`` does everything from two tables to predictions and a page; ``NewtonNetClassifier`` is the classifier with a
 scikit-learn interface. The packages, bottom-up: ``polynomials`` and ``graphs``, ``tables`` and ``datasets``, ``nn``,
-``training``, ``search``, ``out_of_core``, ``estimator``, ``report``, ``analysis``, ``cli``; ``pyg`` is for PyTorch
-Geometric. Names of this module are loaded when they are first used, so that importing it is fast.
+``training``, ``search``, ``out_of_core``, ``bank``, ``estimator``, ``report``, ``analysis``, ``cli``; ``pyg`` is for
+PyTorch Geometric. Names of this module are loaded when they are first used, so that importing it is fast.
 """
 
 from importlib import import_module
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .tables import TableOptions
     from .training import Config, Record, fit
 
-    __version__: str
+__version__ = "0.2.0"
 
 __all__ = [
     "Analysis",
@@ -46,14 +46,10 @@ _HOMES = {
     "training": ("Config", "Record", "fit"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
-_PACKAGES = (*_HOMES, "cli", "kernels", "out_of_core", "polynomials", "pyg", "report", "search")
+_PACKAGES = (*_HOMES, "bank", "cli", "kernels", "out_of_core", "polynomials", "pyg", "report", "search")
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        from importlib.metadata import version
-
-        return version("newtonnet")
     if name in _PACKAGES:
         return import_module(f".{name}", __name__)
     if name not in _HOME:
@@ -62,4 +58,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_PACKAGES, "__version__"})
+    return sorted({*globals(), *__all__, *_PACKAGES})

@@ -1,6 +1,7 @@
-"""Words of messages: suggestions for misspelled names, lists cut short, and counted nouns."""
+"""Words of messages: suggestions for misspelled names, lists cut short, counted nouns, and missing packages."""
 
 import difflib
+import unicodedata
 from collections.abc import Iterable, Sequence
 
 
@@ -15,6 +16,18 @@ def meant(wanted: str, names: Iterable[str]) -> str:
     return f"did you mean {folded[near[0]]!r}? " if near else ""
 
 
+def escaped(text: str) -> str:
+    r"""A text with its control characters written out, so that a name cannot move the cursor of a terminal.
+
+    >>> print(escaped("a\x1b[2Jb\u202ec"))
+    a\x1b[2Jb\u202ec
+    """
+    kinds = ("Cc", "Cf", "Zl", "Zp", "Cs")
+    return "".join(
+        ascii(letter)[1:-1] if letter != "\n" and unicodedata.category(letter) in kinds else letter for letter in text
+    )
+
+
 MOST_LISTED = 10
 """Names that a message lists."""
 
@@ -26,7 +39,9 @@ def listed(names: Sequence[str], most: int = MOST_LISTED) -> str:
     ('a, b', 'a, b, c, d, e, f, g, h, i, j and 3 more')
     """
     more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+    return ", ".join(escaped(name).replace("\n", "\\n") for name in names[:most]) + (
+        f" and {more:,} more" if more > 0 else ""
+    )
 
 
 def counted(number: int, noun: str) -> str:
@@ -36,3 +51,8 @@ def counted(number: int, noun: str) -> str:
     ('1 edge', '1,500 edges', '2 classes')
     """
     return f"{number:,} {noun}{'' if number == 1 else 'es' if noun.endswith('s') else 's'}"
+
+
+def lacking(what: str, extra: str, reason: Exception) -> ValueError:
+    """The error for something that needs packages which only an extra installs."""
+    return ValueError(f"{what} ({reason}); install it with pip install 'newtonnet-spectral[{extra}]'")

@@ -50,6 +50,11 @@ class NewtonConv(nn.Module):
         self, degree: int = 5, points: Tensor | Iterable[float] | None = None, nonnegative: bool = True
     ) -> None:
         super().__init__()
+        if isinstance(points, int | float):
+            raise TypeError(
+                f"points must be numbers in [0, 2], got {points}; NewtonConv keeps the number of channels: write "
+                "NewtonConv(degree=5), and linear layers around it"
+            )
         self.filter = newton_filter(equispaced(degree) if points is None else points, nonnegative=nonnegative)
         check_condition(self.filter, torch.get_default_dtype())
         self.values = nn.Parameter(self.filter.start["values"].to(torch.get_default_dtype()))
@@ -59,12 +64,18 @@ class NewtonConv(nn.Module):
         with torch.no_grad():
             self.values.fill_(1)
 
+    def __prepare_scriptable__(self) -> None:  # what torch.jit.script asks of every module
+        raise TypeError(
+            "NewtonConv cannot be scripted by torch.jit, since it calls compiled kernels; call it from Python"
+        )
+
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """Filter signals.
 
         Args:
             x: floating-point signals, shape ``(n, d)``.
-            edge_index: whole numbers, sources and targets, shape ``(2, E)``.
+            edge_index: whole numbers, sources and targets, shape ``(2, E)``; or the transposed adjacency ``adj_t`` as a
+                sparse tensor of weights, shape ``(n, n)``.
             edge_weight: weights that are not negative, shape ``(E,)`` or ``(E, 1)``; all 1 if not given.
 
         Returns:
@@ -95,11 +106,12 @@ def _check_tensor(name: str, given: object) -> None:
     if not isinstance(given, Tensor):
         raise TypeError(f"{name} must be a tensor, got {type(given).__name__}; convert it with torch.as_tensor")
     if given.layout != torch.strided:
-        how = "give edges as numbers of shape (2, E)" if name == "edge_index" else "convert it with to_dense()"
-        raise TypeError(f"{name} must be dense, got {given.layout}; {how}")
+        raise TypeError(f"{name} must be dense, got {given.layout}; convert it with to_dense()")
 
 
 def _operator(edge_index: Tensor, edge_weight: Tensor | None, n: int) -> Operator:
+    if isinstance(edge_index, Tensor) and edge_index.layout != torch.strided:
+        edge_index, edge_weight = _edges(edge_index, edge_weight, n)
     _check_tensor("edge_index", edge_index)
     if edge_index.ndim != 2 or edge_index.shape[0] != 2:
         raise ValueError(f"edge_index must have shape (2, E), got {tuple(edge_index.shape)}")
@@ -117,6 +129,16 @@ def _operator(edge_index: Tensor, edge_weight: Tensor | None, n: int) -> Operato
     adjacency = sp.csr_array((weight[kept], (source[kept], target[kept])), shape=(n, n))
     forward = normalise(adjacency, symmetric=False)
     return Operator(forward.transpose, forward.matrix)
+
+
+def _edges(adj_t: Tensor, edge_weight: Tensor | None, n: int) -> tuple[Tensor, Tensor]:
+    """Edges and weights of a sparse adjacency whose rows are targets."""
+    if adj_t.shape != (n, n):
+        raise ValueError(f"a sparse adjacency must have shape ({n}, {n}), got {tuple(adj_t.shape)}")
+    if edge_weight is not None:
+        raise ValueError("a sparse adjacency holds its weights; leave edge_weight out")
+    entries = adj_t.detach().to_sparse(layout=torch.sparse_coo).coalesce()
+    return entries.indices().flip(0), entries.values()
 
 
 def _weights(edge_weight: Tensor, count: int) -> NDArray[np.float64]:

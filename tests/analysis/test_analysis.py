@@ -65,7 +65,7 @@ def test_the_predictions_are_a_frame_with_the_columns_of_the_file(analysis):
     tables, found = analysis
     frame = found.predictions
     assert isinstance(frame, pd.DataFrame)
-    assert list(frame.columns) == ["node", "label", "probability", "known", "p(cat)", "p(dog, big)"]
+    assert list(frame.columns) == ["node", "label", "probability", "known", "prediction_set", "p(cat)", "p(dog, big)"]
     assert frame["node"].tolist() == tables.ids
     np.testing.assert_allclose(frame[["p(cat)", "p(dog, big)"]].sum(axis=1), 1, atol=1e-12)
     nodes, _ = frames(tables)
@@ -182,7 +182,7 @@ def test_the_model_is_written_before_it_is_evaluated(analysis, tmp_path, monkeyp
     def fail(*arguments, **options):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(workflow, "evaluate_models", fail)
+    monkeypatch.setattr(workflow, "evaluate", fail)
     with pytest.raises(ZeroDivisionError):
         quick(analysis[0], folder=tmp_path / "run")
     unfinished = Analysis.load(tmp_path / "run")
@@ -240,3 +240,24 @@ def test_the_out_of_core_regime_reads_files_only(analysis):
     found = quick(analysis[0], classifier=classifier)
     assert found.model.store is None
     pd.testing.assert_frame_equal(found.predict().predictions, found.predictions)
+
+
+def test_edges_to_outsiders_are_context_for_the_nodes_of_the_table(analysis, tmp_path):
+    tables, _ = analysis
+    nodes, edges = frames(tables)
+    more = pd.DataFrame({"source": [tables.ids[0], "outside"], "target": ["outside", tables.ids[1]]})
+    outside = pd.concat([edges, more])
+    options = TableOptions(unknown_edges="add")
+    found = analyse(
+        nodes, outside, label_column="kind", tables=options, classifier=NewtonNetClassifier(**QUICK), folds=0
+    )
+    assert found.summary["nodes"] == len(nodes) + 1
+    assert found.predictions["node"].tolist() == tables.ids
+    found.save(tmp_path / "run")
+    again = Analysis.load(tmp_path / "run")
+    assert again.predict(nodes, outside).predictions["node"].tolist() == tables.ids  # as in the fit
+    dropped = again.predict(nodes, outside, unknown_edges="drop")
+    assert dropped.summary["nodes"] == len(nodes)
+    assert any("2 of" in note and "were dropped" in note for note in dropped.notes)
+    with pytest.raises(ValueError, match="unknown node 'outside'"):
+        again.predict(nodes, outside, unknown_edges="error")

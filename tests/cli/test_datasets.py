@@ -152,19 +152,6 @@ def test_a_graph_from_the_cache_alone_says_so(root, monkeypatch, capsys):
     assert shown["files"][0]["status"] == "unverified"
 
 
-def test_the_page_of_all_data_sets_takes_no_name(tmp_path, capsys):
-    assert run(app, ["datasets", "digits", "--table", str(tmp_path / "page.md")]) == 2
-    assert "leave NAME out" in capsys.readouterr().err
-
-
-def test_the_page_is_written_and_marks_what_is_not_explained(root, tmp_path, capsys):
-    assert run(app, ["datasets", "--table", str(tmp_path / "page.md"), "--data-root", str(root)]) == 0
-    page = (tmp_path / "page.md").read_text()
-    assert "| questions | *6* (48921) | *5* (153540) | *6* (301) | 2 | *0.80* (0.84) | roc_auc | unverified |" in page
-    assert "**questions** (nodes, edges, features, homophily): NOT EXPLAINED." in page
-    assert capsys.readouterr().out == ""
-
-
 @pytest.mark.parametrize(
     ("name", "warning"),
     [("cornell", "those of Texas"), ("chameleon", "leak"), ("crocodile", "features were rebuilt")],

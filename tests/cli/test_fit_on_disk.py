@@ -155,7 +155,7 @@ def test_ctrl_c_leaves_nothing_in_temporary_folders(tables, tmp_path, temporary,
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("newtonnet.estimator.members.train_out_of_core", interrupted)
+    monkeypatch.setattr("newtonnet.estimator.families.train_out_of_core", interrupted)
     assert fit(tables.arguments, tmp_path / "run") == 130
     assert list(temporary.iterdir()) == []
 

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from newtonnet import NewtonNetClassifier
 from newtonnet.cli import app, run
-from newtonnet.estimator.members import Ensemble
+from newtonnet.estimator.ensemble import Ensemble
 from newtonnet.tables import Columns, read_tables
 
 FAST = ["--no-tune", "--max-epochs", "25", "--threads", "1", "--folds", "0"]
@@ -102,9 +102,9 @@ def test_probabilities_are_computed_once(fitted, tmp_path, monkeypatch):
     computed = []
     probabilities = Ensemble.probabilities
 
-    def counted(self, graph, **options):
+    def counted(self, graph, options):
         computed.append(graph)
-        return probabilities(self, graph, **options)
+        return probabilities(self, graph, options)
 
     monkeypatch.setattr(Ensemble, "probabilities", counted)
     assert run(app, ["predict", str(fitted[1]), "--out", str(tmp_path / "out.csv")]) == 0
@@ -144,7 +144,7 @@ def test_another_table_without_labels_and_with_new_categories_is_read_by_the_sto
     bare = replace(columns, label=None)
     graph = read_tables(*files[1], columns=bare, encoding=learned, class_names=["cat", "dog, big"]).graph
     expected = NewtonNetClassifier.load(folder / "model.safetensors").predict_proba(graph)
-    np.testing.assert_allclose([[float(cell) for cell in row[4:]] for row in rows], expected, atol=1.1e-6)
+    np.testing.assert_allclose([[float(cell) for cell in row[5:]] for row in rows], expected, atol=1.1e-6)
 
 
 def test_columns_in_another_order_do_not_matter(fitted, tmp_path):

@@ -66,7 +66,32 @@ def findings():
         response=response(rng),
         history=[history(rng) for _ in range(SPLITS)],
         evaluation=evaluation(rng),
+        explained=[explained_node(i) for i in range(3)],
     )
+
+
+def explained_node(i, names=CLASSES):
+    """As :func:`newtonnet.report.explained_node` gives it."""
+    rows = [[f"P-{i}", 0, True, 0, 0.5, 0.0, 0.0, 0], ["P-9", 1, False, 1, -0.25, 0.0, -1.0, 0]]
+    return {
+        "node": f"P-{i}",
+        "class": names[0],
+        "against": names[1],
+        "method": "exact",
+        "total": 0.45,
+        "bias": 0.2,
+        "remainder": 0.0,
+        "nodes": [{"node": row[0], "hops": row[3], "contribution": row[4]} for row in rows],
+        "other_nodes": 0.0,
+        "hops": {"0": 0.5, "1": -0.25},
+        "features": [{"feature": "age", "contribution": 0.25}],
+        "other_features": 0.0,
+        "bands": {"low": 0.25, "middle": 0.0, "high": 0.0},
+        "group": "uncertain",
+        "probability": 0.61,
+        "label": None,
+        "drawing": {"nodes": rows, "links": [[0, 1]]},
+    }
 
 
 def response(rng):
@@ -112,16 +137,19 @@ def history(rng):
     )
 
 
-def scores(model, centre, spread, rng, seconds):
+def scores(model, centre, spread, rng, seconds, ahead=None):
     splits = np.clip(centre + spread * rng.standard_normal(SPLITS), 0, 1)
     reach = 2.26 * splits.std(ddof=1) * (1 / SPLITS + 1 / (SPLITS - 1)) ** 0.5
     mean = float(splits.mean())
-    return ModelScores(model, splits.tolist(), mean, (mean - reach, mean + reach), seconds, 1 / (SPLITS - 1))
+    return ModelScores(model, splits.tolist(), mean, (mean - reach, mean + reach), seconds, ahead)
 
 
 def evaluation(rng):
     ours = scores("newtonnet", 0.79, 0.018, rng, 41.2)
-    others = [scores("mlp", 0.735, 0.02, rng, 12.9), scores("gcn", 0.561, 0.024, rng, 18.3)]
+    others = [
+        scores("mlp", 0.735, 0.02, rng, 12.9, ahead=(0.055, 0.031, 0.079)),
+        scores("gcn", 0.561, 0.024, rng, 18.3, ahead=(0.229, 0.201, 0.257)),
+    ]
     right = (0.88, 0.81, 0.83, 0.69, 0.42)
     confusion = []
     for i, (count, share) in enumerate(zip(COUNTS, right, strict=True)):
@@ -165,6 +193,7 @@ def hostile(findings):
         version="<i>0</i>",
         ensemble=[EnsembleMember(HOSTILE[2], 1.0, {HOSTILE[0]: HOSTILE[2]}, drawn=True)],
         warnings=(HOSTILE[2],),
+        explained=[explained_node(0, HOSTILE) | {"node": HOSTILE[1], "label": HOSTILE[2], "group": HOSTILE[3]}],
         data=replace(findings.data, class_names=HOSTILE, feature_kind=HOSTILE[3], warnings=(HOSTILE[1],)),
         evaluation=replace(
             findings.evaluation,

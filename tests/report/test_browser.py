@@ -13,7 +13,11 @@ import numpy as np
 import pytest
 import torch
 
+from newtonnet.explanations import explain
+from newtonnet.graphs import from_edges
+from newtonnet.nn import Options, build
 from newtonnet.report import render_findings
+from newtonnet.report.why import explained_node, nodes_to_explain, render_why
 from newtonnet.training import band_masks, shape_penalty
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -386,3 +390,88 @@ def test_paper_shows_the_drawing_without_its_controls(plain):
     assert plain.evaluate(visible.format(".settings button, .settings input, nav a, .modebar-btn")) == 0
     assert plain.evaluate(visible.format("[data-part=curve], .plot svg.main-svg")) > 6
     plain.send("Emulation.setEmulatedMedia", media="")
+
+
+@pytest.fixture(scope="module")
+def why(browser, tmp_path_factory):
+    """The page of 30 explained nodes of a random graph, some with names that would break a page."""
+    rng = np.random.default_rng(5)
+    names = [f"C-{i:03d}" for i in range(58)] + ["</script><!--", "<b>bold</b>"]
+    graph = from_edges(
+        rng.integers(0, 60, (2, 150)),
+        rng.normal(size=(60, 12)),
+        labels=np.where(np.arange(60) < 30, np.arange(60) % 3, -1),
+        class_names=("honest", "fraud", "<i>unclear</i>"),
+        node_names=names,
+    )
+    model = build("newtonnet", graph, Options(hidden=8))
+    shares = rng.dirichlet([1, 1, 1], 60)
+    chosen = nodes_to_explain(graph, shares, 30)
+    found = explain(model, graph, [node for node, _ in chosen])
+    nodes = [explained_node(one, graph, shares, group=group) for one, (_, group) in zip(found, chosen, strict=True)]
+    page = tmp_path_factory.mktemp("why") / "why.html"
+    page.write_text(render_why("Why", nodes, graph.class_names, version="0"), encoding="utf-8")
+    browser.show(page)
+    return browser, nodes
+
+
+def test_the_explanations_are_drawn_without_errors_or_requests(why):
+    browser, nodes = why
+    assert browser.complaints() == []
+    assert [url for url in browser.requests() if not url.startswith("file:")] == []
+    assert browser.text("name") == nodes[0]["node"]
+    assert browser.evaluate("document.querySelectorAll('#why svg .node').length") == len(nodes[0]["drawing"]["nodes"])
+    assert browser.evaluate("document.querySelectorAll('#why .bars').length") == 3
+    assert browser.evaluate("document.querySelectorAll('#why img, #why i > *, #why b').length") == 0
+
+
+def test_the_list_of_explanations_is_searched(why):
+    browser, nodes = why
+    wanted = nodes[17]["node"]
+    choose(browser, "search", wanted[2:].lower())
+    shown = browser.evaluate("[...document.querySelector('[data-part=nodes]').options].map(one => one.textContent)")
+    assert 0 < len(shown) < len(nodes)
+    assert any(text.startswith(f"{wanted}:") for text in shown)
+    assert browser.text("count") == f"{len(shown)} of 30 nodes"
+    choose(browser, "search", "no such node")
+    assert browser.text("count") == "0 of 30 nodes"
+    choose(browser, "search", "")
+    choose(browser, "group", nodes[-1]["group"])
+    assert browser.evaluate("document.querySelector('[data-part=nodes]').options.length") == sum(
+        one["group"] == nodes[-1]["group"] for one in nodes
+    )
+    choose(browser, "group", "")
+
+
+def test_another_explanation_is_chosen_by_keyboard(why):
+    browser, nodes = why
+    browser.evaluate("document.querySelector('[data-part=nodes]').focus()")
+    choose(browser, "nodes", "0")
+    browser.press("ArrowDown")
+    assert browser.text("name") == nodes[1]["node"]
+    # A drawn neighbour that is explained too answers to Enter.
+    browser.evaluate("document.querySelector('#why svg .listed').focus()")
+    said = browser.text("hint")
+    assert "Enter or click explains it" in said
+    browser.press("Enter")
+    assert said.startswith(f"{browser.text('name')}: ")
+
+
+def test_the_bars_sum_to_the_total(why):
+    browser, nodes = why
+    choose(browser, "nodes", "3")
+    sums = browser.evaluate(
+        "[...document.querySelectorAll('#why .bars')].map(table => [...table.querySelectorAll('.number')]"
+        ".reduce((sum, cell) => sum + Number(cell.textContent.replace('−', '-')), 0))"
+    )
+    assert sums == pytest.approx([nodes[3]["total"]] * 3, abs=0.08)
+
+
+@pytest.mark.parametrize("width", [320, 360])
+def test_explanations_fit_on_a_phone(why, width):
+    browser, _ = why
+    browser.resize(width)
+    browser.settle()
+    assert browser.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+    assert browser.evaluate("document.querySelector('#why svg').getBoundingClientRect().width") > 200
+    browser.resize(1200)

@@ -10,7 +10,7 @@ from newtonnet.report.figures import (
     spectral_figure,
     training_figure,
 )
-from newtonnet.report.filter_shape import filter_shape
+from newtonnet.report.findings import filter_shape
 
 
 def figures(findings):

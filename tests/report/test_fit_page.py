@@ -8,8 +8,9 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from newtonnet.metrics import Threshold
 from newtonnet.report import render_findings
-from newtonnet.report.findings import EnsembleMember
+from newtonnet.report.findings import EnsembleMember, PrecisionRecall, SetCoverage
 from newtonnet.report.markup import script_data
 
 
@@ -117,9 +118,9 @@ def test_best_epochs_are_marked_on_the_validation_curve(page, findings):
 
 def test_the_page_says_how_models_are_compared(page, findings):
     alone = replace(findings, evaluation=replace(findings.evaluation, others=[]))
-    rule = "(Nadeau and Bengio, 2003; one test node for every 9 training nodes)"
+    rule = "A difference is clear when its 95% interval over nodes excludes 0"
     assert rule in " ".join(page.text.split())
-    assert "Nadeau" not in render_findings(alone)
+    assert "A difference is clear" not in render_findings(alone)
 
 
 def test_plots_carry_no_logo_and_no_button_that_sends_them_away(page):
@@ -330,3 +331,36 @@ def test_a_single_model_is_not_called_an_ensemble(findings):
     page = Page(render_findings(replace(findings, ensemble=findings.ensemble[:1])))
     assert page.tables["Settings of the model"][0] == ["setting", "value"]
     assert "ensemble" not in page.text
+
+
+def test_the_page_says_what_the_prediction_sets_reach(findings):
+    each = [(0.95, 1.2), (0.93, 1.3), (0.9, 1.5), (0.85, 1.8), (None, None)]
+    page = render_findings(replace(findings, sets=SetCoverage(0.9, 0.913, 1.42, 0.68, each)))
+    text = " ".join(page.split())
+    assert "On held-out nodes it was for 91.3%, with 1.42 of 5 classes on average; 68.0% of the sets name" in text
+    assert "It is doubtful for nodes of a later time" in text
+    assert "There are no held-out predictions to calibrate sets with." in render_findings(findings)
+
+
+def test_the_page_explains_some_predictions(findings):
+    page = render_findings(findings)
+    assert "Why these predictions" in page
+    assert 'id="why-data"' in page
+    assert "No prediction was explained." in render_findings(replace(findings, explained=()))
+
+
+def test_of_two_classes_the_page_draws_precision_over_recall_and_names_the_threshold(findings):
+    curve = PrecisionRecall(1, [0.8, 0.3], [0.9, 0.5], [0.2, 0.7], 0.1, None)
+    names = replace(findings.data, class_names=("ok", "<fraud>"), class_counts=(90, 10))
+    evaluation = replace(
+        findings.evaluation, confusion=[[80, 10], [3, 7]], precision=[0.9] * 2, recall=[0.9] * 2, f1=[0.9] * 2
+    )
+    two = replace(findings, data=names, evaluation=evaluation, curve=curve)
+    assert "is predicted where it is more probable than not." in render_findings(two)
+    chosen = Threshold("recall=0.7", 0.31, 0.5, 0.7)
+    page = render_findings(replace(two, curve=replace(curve, chosen=chosen)))
+    assert (
+        "from a probability of 31.0% on, chosen by recall=0.7 on held-out nodes: precision 50.0%, recall 70.0%." in page
+    )
+    assert 'id="precision-recall-plot"' in page
+    assert 'id="precision-recall-plot"' not in render_findings(findings)

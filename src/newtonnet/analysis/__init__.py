@@ -1,7 +1,17 @@
 """The whole analysis of a graph in two tables: model, predictions, held-out scores, page and run folder."""
 
 from .evaluation import FOLDS
-from .run_folder import FILES, MODEL, PAGE, PREDICTIONS, RunDescription, TableFile
+from .explaining import ExplainedNodes
+from .run_folder import (
+    FILES,
+    MODEL,
+    PAGE,
+    PREDICTIONS,
+    RunDescription,
+    TableFile,
+    replace_predictions,
+    spreadsheet_safe,
+)
 from .workflow import Analysis, AnalysisProgress, Prediction, analyse
 
 __all__ = [
@@ -12,8 +22,11 @@ __all__ = [
     "PREDICTIONS",
     "Analysis",
     "AnalysisProgress",
+    "ExplainedNodes",
     "Prediction",
     "RunDescription",
     "TableFile",
     "analyse",
+    "replace_predictions",
+    "spreadsheet_safe",
 ]

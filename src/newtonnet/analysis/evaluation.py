@@ -1,16 +1,18 @@
-"""Cross-validation of a model and its rivals on the same folds, within a time limit."""
+"""Held-out scores of a model and its rivals: by the kept model itself, or by fits on other folds, in time."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from newtonnet.estimator import CrossValidation, NewtonNetClassifier, cross_validate, fold_pairs
+from newtonnet.estimator import CrossValidation, NewtonNetClassifier, cross_validate, fold_pairs, score
 from newtonnet.graphs import Graph
+from newtonnet.meaning import counted
+from newtonnet.tables import Reading
 
 Pair = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Training and test nodes of a fold."""
@@ -33,11 +35,162 @@ FEWEST = 2
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Cross-validations over the folds that all models finished, and warnings about what was skipped."""
+    """Predictions of held-out nodes by all models, how they were held out, and warnings about what was skipped."""
 
     ours: CrossValidation | None
     others: Mapping[str, CrossValidation]
     warnings: Sequence[str]
+    method: str = ""
+
+
+def fitted_parts(reading: Reading) -> tuple[Graph, NDArray[np.int64] | None, NDArray[np.int64] | None]:
+    """The graph with the labels to fit on, and its validation and test nodes, None without a column that names them."""
+    graph, parts = reading.graph, reading.parts
+    if parts is None:
+        return graph, None, None
+    known = {name: nodes[graph.labels[nodes] >= 0] for name, nodes in parts.items()}
+    fitted = np.full(graph.nodes, -1, dtype=np.int64)
+    for name in ("train", "validation"):
+        fitted[known[name]] = graph.labels[known[name]]
+    validation, test = (known[name] if len(known[name]) else None for name in ("validation", "test"))
+    return graph.relabelled(fitted), validation, test
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """Which nodes can be held out to evaluate a model.
+
+    Attributes:
+        pairs: training and test nodes of every fold; empty for no evaluation by folds.
+        validation: the caller's validation nodes, if there are any.
+        test: the caller's test nodes, whose labels the fit did not have, if there are any.
+        truth: classes of all nodes, shape ``(n,)``.
+        refit: fit again on the folds even if there is little time for it.
+    """
+
+    pairs: Sequence[Pair]
+    validation: NDArray[np.int64] | None
+    test: NDArray[np.int64] | None
+    truth: NDArray[np.int64]
+    refit: bool
+
+
+def evaluate(
+    classifier: NewtonNetClassifier,
+    graph: Graph,
+    rivals: Sequence[NewtonNetClassifier],
+    nodes: Nodes,
+    *,
+    spent: float,
+    overhead: float,
+    deadline: float,
+    stop: Callable[[], bool],
+    start_step: StartStep,
+) -> HeldOut:
+    """Evaluate the kept model itself on the caller's nodes, or where there is no time to fit again on folds."""
+    own = nodes.validation is not None or nodes.test is not None
+    enough = can_refit(spent, deadline - time.monotonic(), 1 + len(rivals), len(nodes.pairs))
+    if own or (nodes.pairs and not nodes.refit and not enough):
+        return evaluate_kept(
+            classifier, graph, rivals, nodes, seconds=spent, deadline=deadline, stop=stop, start_step=start_step
+        )
+    return evaluate_models(
+        classifier, graph, nodes.pairs, rivals, deadline=deadline, overhead=overhead, stop=stop, start_step=start_step
+    )
+
+
+def can_refit(spent: float, left: float, models: int, folds: int) -> bool:
+    """Whether every model can be fitted on every fold with at least half of the time that the kept one took."""
+    return folds > 0 and GIVEN * left / (models * folds) >= spent / 2
+
+
+def evaluate_kept(
+    classifier: NewtonNetClassifier,
+    graph: Graph,
+    rivals: Sequence[NewtonNetClassifier],
+    held: Nodes,
+    *,
+    seconds: float,
+    deadline: float,
+    stop: Callable[[], bool],
+    start_step: StartStep,
+) -> HeldOut:
+    """Evaluate the kept model itself, and rivals fitted once each, in equal parts of the time that is left.
+
+    Args:
+        classifier: the fitted model.
+        graph: the graph with the labels of the fit.
+        rivals: models to compare with.
+        held: nodes to evaluate on: test nodes if there are any, otherwise labelled nodes, predicted out of fold by
+            those members of the model that were not trained on them; the folds of a rival are the same.
+        seconds: time that the fit took.
+        deadline: a time on the monotonic clock.
+        stop: asks to stop.
+        start_step: announces a step.
+    """
+    validation, test, truth = held.validation, held.test, held.truth
+
+    def predictions(one: NewtonNetClassifier, seconds: float) -> CrossValidation:
+        nodes, shares = one.out_of_fold_.nodes, one.out_of_fold_.probabilities
+        if test is not None:
+            nodes, shares = [test], [one.predict_proba(graph)[test]]
+        scores = [score(one.metric, part, truth[own]) for own, part in zip(nodes, shares, strict=True)]
+        return CrossValidation(np.array(scores), np.array([seconds]), [one], nodes, shares)
+
+    ours, others, refused = predictions(classifier, seconds), dict[str, CrossValidation](), dict[str, str]()
+    for number, rival in enumerate(rivals):
+        began = time.monotonic()
+        limit = GIVEN * (deadline - began) / (len(rivals) - number)
+        if stop() or limit <= 0:
+            refused[rival.model] = "the run was stopped" if stop() else "the time limit was reached"
+            continue
+        try:
+            fitted = rival.set_params(time_limit=limit).fit(
+                graph, validation=validation, stop=stop, progress=start_step(rival.model)
+            )
+        except ValueError as reason:
+            refused[rival.model] = str(reason)
+            continue
+        if stop() and not fitted.complete_:
+            refused[rival.model] = "the run was stopped"
+            continue
+        others[rival.model] = predictions(fitted, time.monotonic() - began)
+    # Of folds that not all had time for, none counts.
+    common = min(len(one.test) for one in (ours, *others.values()))
+    whole = len(ours.test)
+    warnings = [f"Comparison with {name} skipped: {reason}." for name, reason in refused.items()]
+    if common < whole:
+        warnings.append(f"The scores are from {common} of {whole} folds: the time limit was reached.")
+    rows = {name: _first(one, common) for name, one in {"": ours, **others}.items()}
+    return HeldOut(rows.pop(""), rows, warnings, _method(classifier, ours, test=test, validation=validation))
+
+
+def _method(
+    classifier: NewtonNetClassifier,
+    ours: CrossValidation,
+    *,
+    test: NDArray[np.int64] | None,
+    validation: NDArray[np.int64] | None,
+) -> str:
+    """How the kept model was evaluated, in a sentence."""
+    count = sum(len(part) for part in ours.test)
+    if test is not None:
+        return f"The kept model was evaluated on the {counted(count, 'test node')}, whose labels it has not seen."
+    if validation is not None:
+        return (
+            f"The kept model was evaluated on the {counted(count, 'validation node')}; they chose its settings, so "
+            "this is slightly optimistic."
+        )
+    return (
+        f"Each of {counted(count, 'labelled node')} was predicted by the members of the kept model that were not "
+        "trained on it; they stopped training where they predicted such nodes best, so this is slightly optimistic."
+    )
+
+
+def _first(found: CrossValidation, folds: int) -> CrossValidation:
+    return replace(
+        found, scores=found.scores[:folds], test=found.test[:folds], probabilities=found.probabilities[:folds]
+    )
 
 
 def held_out_folds(graph: Graph, folds: int | None, seed: int) -> list[Pair]:
@@ -118,7 +271,8 @@ def _common_folds(
     warnings = [f"The scores are from {common} of {folds} folds: {why}."] if common < folds else []
     missing = {name: refused.get(name, why) for name in done if name not in compared}
     warnings += [f"Comparison with {name} skipped: {reason}." for name, reason in missing.items()]
-    return HeldOut(joined.pop(model), joined, warnings)
+    method = f"For each of {counted(common, 'fold')}, the model was fitted again without its nodes."
+    return HeldOut(joined.pop(model), joined, warnings, method)
 
 
 def _join(folds: Sequence[CrossValidation]) -> CrossValidation:

@@ -4,9 +4,9 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from importlib.metadata import version
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,20 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow.csv import ConvertOptions, ParseOptions, read_csv
 
+from newtonnet import __version__
 from newtonnet.estimator import NewtonNetClassifier
-from newtonnet.files import check_writable, write_whole
+from newtonnet.files import (
+    COMMITTED,
+    OWN,
+    check_writable,
+    current,
+    file_checksum,
+    finish,
+    locked,
+    parse_json,
+    whole_files,
+    write_whole,
+)
 from newtonnet.graphs import Graph
 from newtonnet.tables import Columns, Encoding
 
@@ -30,6 +42,10 @@ FILES = (RUN, MODEL, PREDICTIONS, RECORDS, PAGE)
 HEADER = "newtonnet"
 FIXED = ("node", "label", "probability", "known")
 """Columns of the predictions before those of the classes: id, most probable class, its probability, given class."""
+ATTEMPTS = 5
+"""How often a run is read anew that another process replaces meanwhile."""
+SET, JOIN = "prediction_set", "|"
+"""Column after these with the classes that are plausible for a node, and what is between their names."""
 DIGITS = 6
 """Decimals of a probability in the predictions."""
 
@@ -69,10 +85,10 @@ def check_folder(folder: Path, *, tables: Sequence[Path | None], force: bool) ->
     for table in tables:
         if table is not None and table.resolve() in {(folder / name).resolve() for name in FILES}:
             raise ValueError(f"{table} is a file that this run would write over; copy it to another place first")
-    if force or not folder.is_dir() or not any(folder.iterdir()):
+    if force or not folder.is_dir() or all(path.name.startswith(OWN) for path in folder.iterdir()):
         return
     try:
-        described = json.loads((folder / RUN).read_text(encoding="utf-8"))
+        described = parse_json(current(folder, RUN).read_bytes())
         held = described[HEADER] and described["tables"]["nodes"]["path"]
     except (OSError, ValueError, TypeError, KeyError):
         raise ValueError(
@@ -83,41 +99,106 @@ def check_folder(folder: Path, *, tables: Sequence[Path | None], force: bool) ->
         raise ValueError(f"{folder} holds the run of {held}; choose another folder, or replace that run with --force")
 
 
-def write_model(folder: Path, classifier: NewtonNetClassifier, predictions: pa.Table) -> str:
-    """Write a model, its predictions and its records, and remove an older page. Returns the model's checksum."""
-    classifier.save(folder / MODEL)
-    write_whole(folder / PREDICTIONS, predictions_csv(predictions))
-    write_whole(folder / RECORDS, "".join(member.record.to_json() + "\n" for member in classifier.ensemble_.members))
-    (folder / PAGE).unlink(missing_ok=True)  # it would describe a model that no longer exists
-    return file_checksum(folder / MODEL)
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Make a folder and keep other processes from writing to it; one that was made in vain is removed again."""
+    fresh = not folder.exists()
+    busy = ValueError(f"another process is writing to {folder}; wait for it or name another folder")
+    try:
+        with locked(folder / f"{OWN}.lock", busy=busy):
+            finish(folder)
+            yield
+    finally:
+        if fresh:
+            with suppress(OSError):  # it is not empty
+                folder.rmdir()
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether a folder holds a run that reached its end."""
+    try:
+        return bool(parse_json(current(folder, RUN).read_bytes())["finished"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return False
+
+
+def write_run(
+    folder: Path,
+    run: RunDescription,
+    *,
+    model: NewtonNetClassifier | None = None,
+    predictions: pa.Table | None = None,
+    page: str | None = None,
+) -> RunDescription:
+    """Write the files of a run that are given, all in one step; the folder is locked. Returns it with its checksum."""
+    with whole_files(folder) as new:
+        if model is not None and predictions is not None:
+            model.save(new / MODEL)
+            run = replace(run, model=file_checksum(new / MODEL))
+            (new / PREDICTIONS).write_bytes(predictions_csv(predictions).encode())
+            lines = "".join(member.record.to_json() + "\n" for member in model.ensemble_.members)
+            (new / RECORDS).write_bytes(lines.encode())
+        if page is None:
+            (folder / PAGE).unlink(missing_ok=True)  # there is no finished run that it could belong to
+        else:
+            (new / PAGE).write_bytes(page.encode())
+        (new / RUN).write_bytes(run_text(run).encode())
+    return run
+
+
+def replace_predictions(folder: Path, run: RunDescription, predictions: pa.Table) -> None:
+    """Write the predictions of a run that was read from the folder, unless another one is there by now."""
+    with locked_folder(folder):
+        if _description(folder / RUN).model != run.model:
+            raise ValueError(f"{folder} has got another run since it was read; predict again")
+        write_whole(folder / PREDICTIONS, predictions_csv(predictions))
 
 
 def run_text(run: RunDescription) -> str:
     """The text of run.json."""
-    described = {HEADER: version("newtonnet"), "format": FORMAT, **asdict(run)}
+    described = {HEADER: __version__, "format": FORMAT, **asdict(run)}
     described["encoding"] = json.loads(run.encoding.to_json())
     return json.dumps(described, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def read_run(folder: Path) -> tuple[RunDescription, NewtonNetClassifier]:
     """Read a run and its model; refused if either is damaged or newer, or if they do not belong together."""
-    if not (folder / RUN).is_file():
+    for _ in range(ATTEMPTS):
+        before = _version(folder)
+        try:
+            return _read_run(folder)
+        except (ValueError, FileNotFoundError):
+            if _version(folder) == before:
+                raise
+    return _read_run(folder)
+
+
+def _version(folder: Path) -> tuple[bool, bytes]:
+    """What changes when another process replaces the run of a folder."""
+    try:
+        return (folder / COMMITTED).exists(), current(folder, RUN).read_bytes()
+    except OSError:
+        return False, b""
+
+
+def _read_run(folder: Path) -> tuple[RunDescription, NewtonNetClassifier]:
+    if not current(folder, RUN).is_file():
         raise ValueError(f"{folder} is not a run folder: it has no {RUN}; give the folder that newtonnet fit wrote")
-    run = _description(folder / RUN)
-    classifier = NewtonNetClassifier.load(folder / MODEL)
+    run, path = _description(current(folder, RUN)), current(folder, MODEL)
+    classifier = NewtonNetClassifier.load(path)
     features = len(run.encoding.feature_names) or classifier.n_features_in_
     fits = run.class_names == classifier.ensemble_.class_names and features == classifier.n_features_in_
-    if not fits or file_checksum(folder / MODEL) != run.model:
+    if not fits or file_checksum(path) != run.model:
         raise ValueError(f"{folder / MODEL} is not the model that {RUN} describes; fit it again")
     return run, classifier
 
 
 def _description(path: Path) -> RunDescription:
     try:
-        described = json.loads(path.read_text(encoding="utf-8"))
+        described = parse_json(path.read_bytes())
         if int(described["format"]) <= FORMAT:
             return RunDescription(**_parts(described))
-    except (ValueError, KeyError, TypeError, AttributeError) as reason:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as reason:
         raise ValueError(f"{path} cannot be read ({type(reason).__name__}: {reason}); fit again") from reason
     raise ValueError(f"{path} was written by a newer newtonnet; install that version")
 
@@ -134,29 +215,62 @@ def _parts(described: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def file_checksum(path: Path) -> str:
-    """SHA-256 of a file."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
 def ids_checksum(names: Sequence[str]) -> str:
     """SHA-256 of ids in their order."""
     return hashlib.sha256(json.dumps(list(names)).encode()).hexdigest()
 
 
-def predictions_table(graph: Graph, probabilities: NDArray[np.float64], classes: Sequence[str]) -> pa.Table:
-    """Predictions with one row for each node, in the order of the graph, from probabilities of shape ``(n, C)``."""
+def predictions_table(
+    graph: Graph,
+    probabilities: NDArray[np.float64],
+    classes: Sequence[str],
+    sets: NDArray[np.bool_] | None = None,
+    predicted: NDArray[np.int64] | None = None,
+    *,
+    added: int = 0,
+) -> pa.Table:
+    """Predictions with one row for each node but the ``added`` last ones, from probabilities of shape ``(n, C)``.
+
+    ``sets`` says which classes belong to a node's prediction set, ``(n, C)``; their names are joined, the most probable
+    first. ``predicted`` is the class of each node, ``(n,)``, the most probable one if not given.
+    """
+    rows = graph.nodes - added
+    probabilities = probabilities[:rows]
     shares = round_rows(probabilities) / 10**DIGITS
     names = np.array([*classes, None], dtype=object)
-    best = probabilities.argmax(axis=1)
+    best = probabilities.argmax(axis=1) if predicted is None else predicted[:rows]
     columns = {
-        "node": pa.array(list(graph.node_names), pa.string()),
+        "node": pa.array(graph.node_names[:rows], pa.string()),
         "label": pa.array(names[best], pa.string()),
         "probability": shares[np.arange(len(best)), best],
-        "known": pa.array(names[graph.labels], pa.string()),  # -1, unknown, is the last name, None
+        "known": pa.array(names[graph.labels[:rows]], pa.string()),  # -1, unknown, is the last name, None
     }
+    if sets is not None:
+        order = np.argsort(-shares, axis=1, kind="stable")
+        named = ([classes[c] for c in falling if own[c]] for falling, own in zip(order, sets[:rows], strict=True))
+        columns[SET] = pa.array([JOIN.join(row) for row in named], pa.string())
     return pa.table({**columns, **{f"p({name})": shares[:, place] for place, name in enumerate(classes)}})
+
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""A text that begins with one of these is a formula for spreadsheets."""
+
+
+def formula_warning(graph: Graph) -> str | None:
+    """A warning if ids or classes would be formulas in a spreadsheet."""
+    found = next((name for name in (*graph.class_names, *graph.node_names) if name.startswith(FORMULA)), None)
+    if found is None:
+        return None
+    return f"a spreadsheet takes some ids or classes, such as {found!r}, for formulas; see --spreadsheet-safe"
+
+
+def spreadsheet_safe(table: pa.Table) -> pa.Table:
+    """Predictions with an apostrophe before every text that a spreadsheet would take for a formula."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):
+            texts = [f"'{text}" if text and text.startswith(FORMULA) else text for text in table[place].to_pylist()]
+            table = table.set_column(place, field.name, pa.array(texts, pa.string()))
+    return table
 
 
 def predictions_csv(table: pa.Table) -> str:
@@ -172,7 +286,7 @@ def predictions_csv(table: pa.Table) -> str:
 
 def read_predictions(path: Path) -> pa.Table:
     """Read a file that :func:`predictions_csv` made."""
-    texts = dict.fromkeys(("node", "label", "known"), pa.string())
+    texts = dict.fromkeys(("node", "label", "known", SET), pa.string())
     convert = ConvertOptions(column_types=texts, null_values=[""], strings_can_be_null=True)
     table = read_csv(path, parse_options=ParseOptions(newlines_in_values=True), convert_options=convert)
     if tuple(table.column_names[: len(FIXED)]) != FIXED:

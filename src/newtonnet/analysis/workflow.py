@@ -2,10 +2,9 @@
 
 import json
 import math
-import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
@@ -19,40 +18,44 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from newtonnet.estimator import NewtonNetClassifier, score
-from newtonnet.files import write_whole
+from newtonnet.estimator import NewtonNetClassifier, defaults_of, score
+from newtonnet.files import current, file_checksum, scratch, write_whole
 from newtonnet.graphs import Graph, check_trainable
 from newtonnet.meaning import counted, listed
-from newtonnet.nn import find_model
 from newtonnet.out_of_core import PROPAGATION_MEMORY, read_tables_on_disk
 from newtonnet.report import Findings, ModelScores, gather, guess, headline, is_known, render_findings
-from newtonnet.tables import Reading, TableOptions, TableSource, column_names, read_tables
+from newtonnet.tables import Reading, TableOptions, TableSource, UnknownEdges, column_names, read_tables
 from newtonnet.training import first_interrupt
 
-from .evaluation import ReportProgress, StartStep, evaluate_models, held_out_folds
+from .evaluation import GIVEN, Nodes, ReportProgress, StartStep, evaluate, fitted_parts, held_out_folds
+from .explaining import ExplainedNodes, explain_some, plausible_classes
 from .run_folder import (
     PAGE,
     PREDICTIONS,
-    RUN,
     RunDescription,
     TableFile,
     check_folder,
-    file_checksum,
+    formula_warning,
     ids_checksum,
+    is_finished,
+    locked_folder,
     predictions_csv,
     predictions_table,
     read_predictions,
     read_run,
     run_text,
-    write_model,
+    spreadsheet_safe,
+    write_run,
 )
 
 OUT_OF_CORE = "out-of-core"
 STOPPING = "stopping: finished steps are kept and written; press Ctrl-C again to stop at once"
-RIVALS = ("mlp", "gcn")
-"""Models to compare with: one ignores the edges, the other only smooths over them."""
-FINAL = 0.25
-"""Share of the time for the model that is kept; the rest is for evaluating it."""
+RIVALS: Mapping[str, Mapping[str, Any]] = {"mlp": {}, "tuned-gcn": {"residual": True, "norm": "batch"}, "boosting": {}}
+"""Models to compare with, and their settings: one ignores the edges; the others are what one would try first."""
+FINAL = 0.4
+"""Share of the time for the model that is kept; the rest is for evaluating it and its rivals."""
+WHY, WHY_SECONDS = 0.05, 15.0
+"""Share of the time, and seconds at most, for the explanations on the page."""
 SEVERAL = 10
 """A column with at least this many classes, none of them twice, is taken for a column of ids."""
 SAME = 0.9
@@ -153,10 +156,9 @@ class Analysis:
         """
         place = Path(folder)
         check_folder(place, tables=[_file_of(file.path) for file in self.run.tables.values()], force=force)
-        page = self.page
-        run = replace(self.run, model=write_model(place, self.model, self.table))
-        write_whole(place / PAGE, page)
-        write_whole(place / RUN, run_text(run))
+        page, table = self.page, self.table
+        with locked_folder(place):
+            write_run(place, self.run, model=self.model, predictions=table, page=page)
 
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> Self:
@@ -164,29 +166,38 @@ class Analysis:
         run, classifier = read_run(Path(folder))
         return cls(classifier, run, None, Path(folder))
 
-    def predict(self, nodes: TableSource | None = None, edges: TableSource | None = None) -> Prediction:
+    def predict(
+        self,
+        nodes: TableSource | None = None,
+        edges: TableSource | None = None,
+        *,
+        unknown_edges: UnknownEdges | None = None,
+    ) -> Prediction:
         """Predict the class of every node of two tables that have the columns of those of the fit.
 
         Args:
             nodes: table of nodes; a column of labels is optional and only used for the score.
             edges: table of edges. Without both tables, those of the fit are read again.
+            unknown_edges: what to do with edges that name other nodes (see :class:`TableOptions`); as in the fit if
+                None.
         """
-        if (nodes is None) != (edges is None):
-            raise ValueError("nodes and edges belong together; give both tables, or neither for those of the fit")
-        new = nodes is not None
-        tables = self.fitted_tables() if nodes is None or edges is None else (nodes, edges)
+        new, tables = nodes is not None, self._tables(nodes, edges)
         # Features that are stored on disk belong to the tables of the fit.
         classifier = copy(self.model).set_params(store=None if new else self.model.store)
         with _table_reader(classifier, tables) as read:
-            graph, notes = _read_again(read, *tables, self.run)
+            reading, notes = _read_again(read, *tables, self.run, unknown_edges)
+            graph = reading.graph
             _check_tied(classifier, graph, self.run)
             probabilities = classifier.predict_proba(graph)
             names = classifier.ensemble_.class_names
-            table = predictions_table(graph, probabilities, names)
-            scored, reached, remark = _score(classifier.metric, graph, probabilities, self._seen(graph, tables[0]))
+            sets = plausible_classes(classifier, graph, probabilities)
+            predicted = classifier.decide(probabilities)
+            table = predictions_table(graph, probabilities, names, sets, predicted, added=reading.added)
+            seen = self._seen(graph, tables[0], reading.parts)
+            scored, reached, remark = _score(classifier.metric, graph, probabilities, seen)
         counts = Counter(table["label"].to_pylist())
         summary = {
-            "nodes": graph.nodes,
+            "nodes": table.num_rows,
             "predicted": {name: counts[name] for name in names},
             "labelled": len(graph.labelled),
             "judged": scored,
@@ -194,7 +205,34 @@ class Analysis:
             "score": reached,
             "remark": remark,
         }
+        if new and (unsafe := formula_warning(graph)):
+            notes.append(unsafe)
         return Prediction(summary, tuple(notes) if new else (), table)
+
+    def explain(
+        self, ids: Sequence[str], nodes: TableSource | None = None, edges: TableSource | None = None
+    ) -> ExplainedNodes:
+        """Why each of some nodes has its class, on the tables of the fit or on others with the same columns.
+
+        Args:
+            ids: ids of the nodes, as in the table.
+            nodes: table of nodes.
+            edges: table of edges. Without both tables, those of the fit are read again.
+        """
+        tables = self._tables(nodes, edges)
+        classifier = self.model
+        with _table_reader(classifier, tables) as read:
+            graph = _read_again(read, *tables, self.run)[0].graph
+            _check_tied(classifier, graph, self.run)
+            probabilities = classifier.predict_proba(graph)
+            found = classifier.explain(graph, [str(one) for one in ids], probabilities=probabilities)
+        return ExplainedNodes(found, graph, probabilities, self.run.encoding.feature_names)
+
+    def _tables(self, nodes: TableSource | None, edges: TableSource | None) -> tuple[TableSource, TableSource]:
+        """Both tables, or those of the fit."""
+        if (nodes is None) != (edges is None):
+            raise ValueError("nodes and edges belong together; give both tables, or neither for those of the fit")
+        return self.fitted_tables() if nodes is None or edges is None else (nodes, edges)
 
     def fitted_tables(self) -> tuple[Path, Path]:
         """The files that the model was fitted on; refused if they are gone or were changed since."""
@@ -210,15 +248,18 @@ class Analysis:
         return paths[0], paths[1]
 
     def _file(self, name: str) -> Path:
-        if self.folder is None or not (self.folder / name).is_file():
+        if self.folder is None or not current(self.folder, name).is_file():
             raise ValueError(f"{self.folder} has no {name}: the run ended before it was written; fit again")
-        return self.folder / name
+        return current(self.folder, name)
 
-    def _seen(self, graph: Graph, nodes: TableSource) -> NDArray[np.bool_]:
-        """Which of a graph's labelled nodes the model was fitted on: all of the same file, otherwise by their ids."""
+    def _seen(
+        self, graph: Graph, nodes: TableSource, parts: Mapping[str, NDArray[np.int64]] | None
+    ) -> NDArray[np.bool_]:
+        """Which labelled nodes the model was fitted on: in the same file all but its test nodes, else by their ids."""
         checksum = _table_file(nodes).sha256
         if checksum is not None and checksum == self.run.tables["nodes"].sha256:
-            return np.ones(len(graph.labelled), dtype=bool)
+            used = graph.labelled if parts is None else np.concatenate([parts["train"], parts["validation"]])
+            return np.isin(graph.labelled, used)
         try:
             pairs = zip(self.table["node"].to_pylist(), self.table["known"].to_pylist(), strict=True)
         except (OSError, ValueError):
@@ -245,14 +286,15 @@ def analyse(
     folder: str | PathLike[str] | None = None,
     force: bool = False,
     command: str | None = None,
+    safe_cells: bool = False,
     progress: Callable[[AnalysisProgress], None] | None = None,
     message: Callable[[str], None] | None = None,
 ) -> Analysis:
     """Learn the classes of a graph's nodes from two tables, as ``newtonnet fit`` does.
 
-    The model receives a quarter of the time; cross-validation, and an MLP and a GCN on the same folds, share the rest.
-    Ctrl-C ends the running step and skips the others, and the results so far are returned; a second Ctrl-C raises
-    ``KeyboardInterrupt``.
+    The model receives 40% of the time; an MLP, a tuned GCN and boosted trees on the same nodes share the rest, with
+    fits on held-out folds if they can be done in time. Ctrl-C ends the running step and skips the others, and the
+    results so far are returned; a second Ctrl-C raises ``KeyboardInterrupt``.
 
     Args:
         nodes: one row for each node: a CSV or Parquet file, a pandas frame or an Arrow table.
@@ -260,12 +302,16 @@ def analyse(
         label_column: column of the nodes with the class, blank if it is unknown.
         tables: the other columns and how to read them.
         classifier: the model and its parameters; it is not changed. Its time limit is set from ``time_limit``.
-        folds: number of folds that are held out in turn, 0 for no evaluation; 5, or the number of labels, if None.
-        compare: evaluate an MLP and a GCN on the same folds.
+        folds: number of folds that are held out in turn, with a fit of every model for each; 0 for no evaluation. If
+            None, 5 folds where time allows such fits with half of the model's time or more; otherwise the kept model
+            is evaluated on labelled nodes by those of its members that were not trained on them.
+        compare: evaluate an MLP, a tuned GCN and boosted trees on the same nodes.
         time_limit: seconds for everything.
         title: title of the page.
-        folder: run folder; the model and its predictions are written as soon as the model is fitted.
+        folder: run folder; the model and its predictions are written as soon as the model is fitted, or at the end if
+            the folder holds a finished run, which is whole until the new one is.
         force: write into a folder that holds something else, or the run of another table.
+        safe_cells: put an apostrophe before ids and classes that a spreadsheet would take for formulas.
         command: the command that repeats the run, for the page; the call of this function if None.
         progress: called with the progress of every step.
         message: called with lines for the user: how the columns were read, and where the model was written.
@@ -279,60 +325,88 @@ def analyse(
         check_folder(place, tables=[source, _file_of(edges)], force=force)
     options = replace(tables or TableOptions(), label_column=label_column)
     classifier = NewtonNetClassifier() if classifier is None else clone(classifier)
-    find_model(classifier.model)
+    if not options.standardise:
+        classifier.set_params(standardise="off")
+    defaults_of(classifier.model)
     fixed = {**asdict(options), **classifier.get_params(), "inner_folds": classifier.folds}
     arguments = {**fixed, "folds": folds, "compare": compare, "title": title}
     with ExitStack() as stack:
+        if place is not None:
+            stack.enter_context(locked_folder(place))
         read = stack.enter_context(_table_reader(classifier, (nodes, edges)))
         show(AnalysisProgress("reading the tables", "", 0.0, math.nan, time_limit))
         reading = read(nodes, edges, options)
-        graph = reading.graph
+        graph, validation, test = fitted_parts(reading)
         _check_labels(reading, classifier, str(source or "the table of nodes"))
-        pairs = held_out_folds(graph, folds, classifier.random_state if isinstance(classifier.random_state, int) else 0)
+        seed = classifier.random_state if isinstance(classifier.random_state, int) else 0
+        pairs = held_out_folds(graph, folds, seed) if validation is None else []
         run = _describe(nodes, edges, reading, {**arguments, "time_limit": time_limit})
         stop = stack.enter_context(first_interrupt(partial(say, STOPPING)))
         deadline = started + time_limit
-        start_step = _steps(show, say, deadline, [reading.read_as, *(f"note: {note}" for note in reading.notes)])
+        unsafe = None if safe_cells else formula_warning(graph)
+        notes = [*reading.notes, *([unsafe] if unsafe else [])]
+        start_step = _steps(show, say, deadline, [reading.read_as, *(f"note: {note}" for note in notes)])
 
         began = time.monotonic()
-        limit = max(deadline - began, 0.1) * (FINAL if pairs else 1.0)
-        classifier.set_params(time_limit=limit).fit(graph, stop=stop, progress=start_step("the model"))
+        limit = max(deadline - began, 0.1) * (FINAL if pairs or test is not None else GIVEN)
+        classifier.set_params(time_limit=limit).fit(
+            graph, validation=validation, stop=stop, progress=start_step("the model")
+        )
+        spent = time.monotonic() - began
         probabilities = classifier.predict_proba(graph)
-        predictions = predictions_table(graph, probabilities, classifier.ensemble_.class_names)
+        names = classifier.ensemble_.class_names
+        sets = plausible_classes(classifier, graph, probabilities)
+        predicted = classifier.decide(probabilities)
+        predictions = predictions_table(graph, probabilities, names, sets, predicted, added=reading.added)
+        predictions = spreadsheet_safe(predictions) if safe_cells else predictions
         model = copy(classifier).set_params(store=arguments["store"])  # a temporary store ends with this function
         run_text(run)  # what cannot be written is found before anything is overwritten
-        if place is not None:
-            run = replace(run, model=write_model(place, model, predictions))
-            write_whole(place / RUN, run_text(run))
+        at_once = place is not None and not is_finished(place)
+        if place is not None and at_once:
+            run = write_run(place, run, model=model, predictions=predictions)
             say(f"model and predictions are in {place}")
 
         overhead = max(time.monotonic() - began - limit, 0.0)
         rivals = _rivals(classifier) if compare and classifier.regime != OUT_OF_CORE else []
-        held_out = evaluate_models(
-            classifier, graph, pairs, rivals, deadline=deadline, overhead=overhead, stop=stop, start_step=start_step
+        held_out = evaluate(
+            classifier,
+            graph,
+            rivals,
+            Nodes(pairs, validation, test, reading.graph.labels, refit=folds is not None),
+            spent=spent,
+            overhead=overhead,
+            deadline=deadline,
+            stop=stop,
+            start_step=start_step,
         )
         stopped = stop()
         start_step("the page")
         findings = gather(
             classifier,
-            graph,
+            reading.graph,
             probabilities,
             title=title or f"What was learned from {source.name if source else 'the tables'}",
             command=command or _call(nodes, edges, label_column),
             seconds=time.monotonic() - started,
             ours=held_out.ours,
             others=held_out.others,
+            method=held_out.method,
             left_out=reading.left_out,
             columns=reading.read_as,
             data_warnings=reading.notes,
-            warnings=[*_run_warnings(classifier, stopped=stopped), *held_out.warnings],
+            warnings=[*_run_warnings(classifier, stopped=stopped), *held_out.warnings, *classifier.notes_],
             max_memory=classifier.max_memory or PROPAGATION_MEMORY if classifier.regime == OUT_OF_CORE else None,
         )
+        if classifier.regime != OUT_OF_CORE and not stopped:
+            budget, names = min(WHY * time_limit, WHY_SECONDS), reading.encoding.feature_names
+            explained = explain_some(classifier, reading.graph, probabilities, names, seconds=budget)
+            findings = replace(findings, explained=explained)
         page = render_findings(findings)
         run = replace(run, finished=True, outcome=_outcome(findings, classifier, stopped=stopped))
-        if place is not None:
-            write_whole(place / PAGE, page)
-            write_whole(place / RUN, run_text(run))
+        if place is not None and at_once:
+            run = write_run(place, run, page=page)
+        elif place is not None:
+            run = write_run(place, run, model=model, predictions=predictions, page=page)
     return Analysis(model, run, findings, place, predictions, page)
 
 
@@ -344,35 +418,45 @@ def _table_reader(classifier: NewtonNetClassifier, tables: Sequence[TableSource]
         return
     store = None if classifier.store is None else Path(classifier.store)
     disk = None if store is None else next(place for place in store.absolute().parents if place.exists())
-    with tempfile.TemporaryDirectory(prefix="newtonnet-edges-", dir=disk) as name:
-        classifier.set_params(store=store or Path(name) / "blocks")
+    with scratch(disk, "newtonnet-edges-") as place:
+        classifier.set_params(store=store or place / "blocks")
         if not all(map(_file_of, tables)):
             raise TypeError("the out-of-core regime reads tables from files; give paths of CSV or Parquet files")
-        yield partial(read_tables_on_disk, folder=Path(name) / "adjacency", max_memory=classifier.max_memory)
+        yield partial(read_tables_on_disk, folder=place / "adjacency", max_memory=classifier.max_memory)
 
 
 def _read_again(
-    read: Callable[..., Reading], nodes: TableSource, edges: TableSource, run: RunDescription
-) -> tuple[Graph, list[str]]:
-    """Read tables as those of a run were read, with notes; the column of labels may be missing."""
+    read: Callable[..., Reading],
+    nodes: TableSource,
+    edges: TableSource,
+    run: RunDescription,
+    unknown_edges: UnknownEdges | None = None,
+) -> tuple[Reading, list[str]]:
+    """Read tables as those of a run were read, with notes; columns of labels and parts may be missing."""
     there = column_names(nodes, text_encoding=run.text_encoding)
+    kept = {name: run.arguments[name] for name in ("directed", "unknown_edges", "dates") if name in run.arguments}
+    options = TableOptions(**kept, text_encoding=run.text_encoding)
     ignore = tuple(name for name in run.arguments.get("ignore") or () if name in there)
     reading = read(
         nodes,
         edges,
-        TableOptions(ignore=ignore, directed=run.arguments.get("directed", False), text_encoding=run.text_encoding),
-        columns=run.columns if run.columns.label in there else replace(run.columns, label=None),
+        replace(options, ignore=ignore, unknown_edges=unknown_edges or options.unknown_edges),
+        columns=replace(
+            run.columns,
+            label=run.columns.label if run.columns.label in there else None,
+            split=run.columns.split if run.columns.split in there else None,
+        ),
         encoding=run.encoding,
         class_names=run.class_names,
     )
     used = (run.columns.source, run.columns.target, run.columns.weight)
     unused = [name for name in column_names(edges, text_encoding=run.text_encoding) if name not in used]
-    return reading.graph, [*reading.notes, *([f"unused columns of the edges: {listed(unused)}"] if unused else [])]
+    return reading, [*reading.notes, *([f"unused columns of the edges: {listed(unused)}"] if unused else [])]
 
 
 def _check_labels(reading: Reading, classifier: NewtonNetClassifier, nodes: str) -> None:
     """Refuse labels that leave nothing to evaluate a model on, and a graph that the classifier cannot use."""
-    graph = reading.graph
+    graph, _, _ = fitted_parts(reading)
     check_trainable(graph)
     if classifier.transferable and not reading.encoding.columns:
         raise ValueError(f"transferable needs features, but {nodes} has none; a model without is tied to its nodes")
@@ -384,8 +468,6 @@ def _check_labels(reading: Reading, classifier: NewtonNetClassifier, nodes: str)
             f"no class has two labelled nodes in column {column!r} of {nodes}, so none can be held out to evaluate a "
             f"model; {advice}"
         )
-    if classifier.metric == "roc_auc" and graph.classes != 2:
-        raise ValueError(f"roc_auc needs two classes, but column {column!r} has {graph.classes}; use metric accuracy")
 
 
 def _check_tied(classifier: NewtonNetClassifier, graph: Graph, run: RunDescription) -> None:
@@ -421,8 +503,11 @@ def _describe(nodes: TableSource, edges: TableSource, reading: Reading, argument
 
 def _rivals(classifier: NewtonNetClassifier) -> list[NewtonNetClassifier]:
     """The models to compare with, trained in the same way."""
-    names = [name for name in RIVALS if name != classifier.model]
-    return [clone(classifier).set_params(model=name, settings=None, transferable=False) for name in names]
+    return [
+        clone(classifier).set_params(model=name, settings=settings or None, transferable=False)
+        for name, settings in RIVALS.items()
+        if name != classifier.model
+    ]
 
 
 def _steps(
@@ -491,7 +576,9 @@ def _outcome(findings: Findings, classifier: NewtonNetClassifier, *, stopped: bo
         "cross_validation": None if evaluation is None else _scores(evaluation.ours),
         "others": {} if evaluation is None else {one.model: _scores(one) for one in evaluation.others},
         "guess": None if evaluation is None else guess(evaluation, findings.metric),
+        "method": None if evaluation is None else evaluation.method,
         "calibration_error": None if evaluation is None else evaluation.calibration_error,
+        "uncalibrated_error": None if evaluation is None else evaluation.uncalibrated_error,
         "validation": classifier.validation_score_,
         "homophily": {
             "known": findings.homophily.measured,

@@ -1,19 +1,25 @@
 """The frame of the command line: one application, messages on standard error, errors in one line with an exit code."""
 
 import json
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
+from newtonnet.files import explain
+from newtonnet.meaning import escaped
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-ORDER = ("fit", "predict", "demo", "datasets", "train", "search", "report")
+ORDER = ("fit", "predict", "explain", "demo", "datasets", "train", "search", "report")
 """Commands in the help, the most common first."""
 RENAMED = {"--for": "--time-limit", "--on": "--executor"}
 """Options that had another name once."""
@@ -63,9 +69,9 @@ def _common(
     show_version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     if show_version:
-        from importlib.metadata import version
+        from newtonnet import __version__
 
-        print(f"newtonnet {version('newtonnet')}")
+        print(f"newtonnet {__version__}")
     elif context.invoked_subcommand is None:
         print(context.get_help())
 
@@ -84,8 +90,36 @@ def run(application: Callable[..., Any], arguments: Sequence[str] | None, *, nam
         name: name of the program in the help.
 
     Returns:
-        The exit code: 0, 2 for a user's mistake, 130 for Ctrl-C.
+        The exit code: 0, 2 for a user's mistake, 130 for Ctrl-C, 143 for SIGTERM and 129 for SIGHUP.
     """
+    with _stop_signals() as stopped_by:
+        code = _run(application, arguments, name)
+    return 128 + stopped_by[-1] if stopped_by and code == STOPPED else code
+
+
+@contextmanager
+def _stop_signals() -> Iterator[list[int]]:
+    """SIGTERM and SIGHUP interrupt like Ctrl-C, and their numbers are put in the list that is yielded."""
+    seen: list[int] = []
+
+    def stop(number: int, frame: object) -> None:
+        seen.append(number)
+        raise KeyboardInterrupt
+
+    ours = []
+    if threading.current_thread() is threading.main_thread():
+        named = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+        ours = [number for number in named if signal.getsignal(number) == signal.SIG_DFL]  # nohup ignores SIGHUP
+    try:
+        for number in ours:
+            signal.signal(number, stop)
+        yield seen
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _run(application: Callable[..., Any], arguments: Sequence[str] | None, name: str) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning  # type: ignore[assignment]
@@ -103,8 +137,7 @@ def run(application: Callable[..., Any], arguments: Sequence[str] | None, *, nam
     except ValueError as mistake:
         return _fail(str(mistake))
     except OSError as mistake:
-        known = mistake.filename is not None and mistake.strerror is not None
-        return _fail(f"{mistake.filename}: {mistake.strerror}; name another place" if known else str(mistake))
+        return _fail(explain(mistake))
     except (MemoryError, RuntimeError) as trouble:
         if isinstance(trouble, MemoryError) or "allocate" in str(trouble):
             return _fail(f"not enough memory for this run ({trouble}); use fewer splits or a smaller model")
@@ -115,9 +148,9 @@ def run(application: Callable[..., Any], arguments: Sequence[str] | None, *, nam
 
 
 def _show_warning(message: Warning | str, *_: object) -> None:
-    print(f"newtonnet: {message}", file=sys.stderr)
+    print(f"newtonnet: {escaped(str(message))}", file=sys.stderr)
 
 
 def _fail(message: str) -> int:
-    print(f"newtonnet: {' '.join(message.split())}", file=sys.stderr)
+    print(f"newtonnet: {escaped(' '.join(message.split()))}", file=sys.stderr)
     return 2

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from newtonnet.files import write_whole
 from newtonnet.meaning import counted
 
 from .app import app, console, print_json
@@ -34,19 +33,14 @@ def datasets_command(
     name: Annotated[str | None, typer.Argument(help="Name of a data set, to print its statistics and origin.")] = None,
     json: Json = False,
     data_root: DataRoot = None,
-    table: Annotated[
-        Path | None, typer.Option(help="Write measured beside published statistics to this Markdown file.")
-    ] = None,
 ) -> None:
     """List the data sets, or describe one.
 
     Example: newtonnet datasets chameleon
     """
-    from newtonnet.datasets import CATALOGUE, ChangedFileWarning, comparison_page, describe, load_dataset
+    from newtonnet.datasets import ChangedFileWarning, describe, load_dataset
 
     warnings.simplefilter("always", ChangedFileWarning)  # until the end of the command
-    if table is not None and name is not None:
-        raise typer.BadParameter("--table covers all data sets; leave NAME out")
     if name is not None:
         dataset = load_dataset(name, data_root=data_root)
         statistics = describe(dataset.graph)
@@ -56,14 +50,9 @@ def datasets_command(
             _print_sheet(dataset, statistics)
         return
     summaries = _summaries(data_root)
-    if table is not None:
-        files = [load_dataset(s.name, data_root=data_root).files if s.available else () for s in summaries]
-        rows = [(CATALOGUE[s.name], s, own) for s, own in zip(summaries, files, strict=True)]
-        write_whole(table, comparison_page(rows))
-        console.print(f"wrote {table}", soft_wrap=True)
     if json:
         print_json([asdict(summary) for summary in summaries])
-    elif table is None:
+    else:
         Console().print(_list(summaries))
         absent = sum(not summary.available for summary in summaries)
         if absent:

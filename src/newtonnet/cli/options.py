@@ -29,9 +29,19 @@ MODELS = (
     "appnp, bernnet, chebnet, chebnetii, gcn, glognn++, gprgnn, jacobiconv, legendre, linkx, mixhop, mlp, "
     "newton-stack, newtonnet, tuned-gcn"
 )
-PROTOCOLS = "random, per-class, stratified, weak-0.1, weak-0.2, weak-0.3, weak-0.4, weak-0.5, weak-0.6"
+PROTOCOLS = (
+    "random, per-class, stratified, weak-0.1, weak-0.2, weak-0.3, weak-0.4, weak-0.5, weak-0.6, weak-0.05, "
+    "few-5, few-20"
+)
 """Names for the help, which must not load torch; a test compares them with the library."""
 
+SpreadsheetSafe = Annotated[
+    bool,
+    typer.Option(
+        "--spreadsheet-safe",
+        help="Put an apostrophe before ids and classes in predictions.csv that a spreadsheet would take for formulas.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON value on standard output.")]
 DataRoot = Annotated[
     Path | None, typer.Option(help="Folder with raw data sets; it is only read. Default: $NEWTONNET_DATA.")
@@ -46,6 +56,7 @@ Assign = Annotated[
     list[str] | None,
     model("--set", metavar="NAME=VALUE", help="Any option of the model or its training; repeatable."),
 ]
+UNKNOWN = "Edges to nodes that are not in the table: error, drop them, or add such nodes without features and label."
 MEMORY: Literal["memory"] = "memory"
 OUT_OF_CORE: Literal["out-of-core"] = "out-of-core"
 Regime = Annotated[
@@ -141,6 +152,15 @@ class Place:
         if self.address is not None and self.executor != "ray":
             raise ValueError("--address belongs to a Ray cluster; add --executor ray")
 
+    def find(self) -> str | None:
+        """The address of the cluster; what ``auto`` has found is said."""
+        from newtonnet.cluster import find_cluster
+
+        found = find_cluster(self.address)
+        if self.address == "auto" and found is not None:
+            console.print(f"Ray cluster: {found}", style="dim", soft_wrap=True)
+        return found
+
     @property
     def count(self) -> int:
         """Number of tasks that run at once: ``workers``, or the number of cores."""
@@ -156,6 +176,7 @@ def open_executor(place: Place, *, data_root: Path | None = None) -> Iterator["E
         yield in_process(data_root=data_root) if place.count == 1 else processes(place.count, data_root=data_root)
         return
     with ExitStack() as stack:
+        address = place.find()
         with console.status("connecting to Ray"):
-            executor = stack.enter_context(on_ray(place.address, workers=place.workers, data_root=data_root))
+            executor = stack.enter_context(on_ray(address, workers=place.workers, data_root=data_root))
         yield executor

@@ -1,14 +1,17 @@
 """``newtonnet predict``: the classes of every node by a model that was fitted before."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from newtonnet.files import check_writable
+from newtonnet.meaning import escaped
+from newtonnet.tables import UnknownEdges
 
 from .app import app, console, print_json
-from .options import Json
+from .options import UNKNOWN, Json, SpreadsheetSafe
 
 
 @app.command()
@@ -23,6 +26,8 @@ def predict(
         Path | None,
         typer.Option(help="File to write; required for other tables. Default: RUN/predictions.csv."),
     ] = None,
+    safe_cells: SpreadsheetSafe = False,
+    unknown_edges: Annotated[UnknownEdges | None, typer.Option(help=f"{UNKNOWN} Default: as in the fit.")] = None,
     json: Json = False,
 ) -> None:
     """Predict the class of every node with a fitted model, on the same tables or on new ones.
@@ -31,7 +36,7 @@ def predict(
     """
     if (nodes is None) != (edges is None):
         raise ValueError("--nodes and --edges belong together; give both, or neither for the tables of the fit")
-    from newtonnet.analysis import FILES, PREDICTIONS, Analysis
+    from newtonnet.analysis import FILES, PREDICTIONS, Analysis, replace_predictions, spreadsheet_safe
     from newtonnet.meaning import counted
     from newtonnet.report import metric_name, percent
 
@@ -46,17 +51,22 @@ def predict(
     own = (folder / name for name in FILES if nodes is not None or name != PREDICTIONS)
     if place.resolve() in {taken.resolve() for taken in (*tables, *own)}:
         raise ValueError(f"{place} would be overwritten, but it is one of the tables or of the run's own files")
-    found = analysis.predict(nodes, edges)
+    found = analysis.predict(nodes, edges, unknown_edges=unknown_edges)
+    table = spreadsheet_safe(found.table) if safe_cells else found.table
     for note in found.notes:
-        console.print(f"note: {note}", style="dim", soft_wrap=True)
-    found.save(place)
+        if not (safe_cells and "--spreadsheet-safe" in note):
+            console.print(escaped(f"note: {note}"), style="dim", soft_wrap=True)
+    if out is None:
+        replace_predictions(folder, analysis.run, table)
+    else:
+        replace(found, table=table).save(place)
     console.print(f"{place} written", style="dim", soft_wrap=True)
     summary = found.summary
     if json:
         print_json({"out": str(place), **summary})
         return
     counts = ", ".join(f"{name} {count:,}" for name, count in summary["predicted"].items())
-    print(f"{counted(summary['nodes'], 'node')}: {counts}")
+    print(escaped(f"{counted(summary['nodes'], 'node')}: {counts}"))
     remark = summary["remark"]
     if summary["score"] is not None:
         reached = f"{metric_name(summary['metric'])} {percent(summary['score'])}"

@@ -41,7 +41,7 @@ def train(
         options.training(metavar="G1 G2 G3", help="Weights of the shape penalty on low, middle and high frequencies."),
     ] = None,
     variant: Annotated[
-        str | None, options.training(help="Form of the penalty: paper, or code as released by the authors.")
+        str | None, options.training(help="Form of the penalty: paper, or released for that of the authors' code.")
     ] = None,
     degree: Annotated[int | None, options.model(help="Degree K of the filter.")] = None,
     points: Annotated[
@@ -174,9 +174,9 @@ def _setting(dataset: str, model: str, source: str | None, changes: dict[str, An
     from newtonnet.training import override
 
     setting = find_setting(dataset, model, source)
-    if changes.get("variant") == "paper" and setting.config.variant == "code":
+    if changes.get("variant") == "paper" and setting.config.variant == "released":
         if source == "published":
-            raise ValueError("these published settings belong to --variant code; use --settings default")
+            raise ValueError("these published settings belong to --variant released; use --settings default")
         setting = find_setting(dataset, model, "default")
     decisive = changes.keys() - {"history_interval"}
     return replace(override(setting, changes), source=f"{setting.source}, changed" if decisive else setting.source)
@@ -239,7 +239,7 @@ def _run_out_of_core(
             propagate_to_disk(graph, folder, degree=make_filter(seeded, graph).degree, progress=show_features, **limits)
             bar.update(epochs, total=None, note=f"{place.count} workers on Ray")
             shared["threads"] = resources["threads"] or 1
-            records, _ = train_on_ray(graph, splits, seeded, workers=place.count, address=place.address, **shared)
+            records, _ = train_on_ray(graph, splits, seeded, workers=place.count, address=place.find(), **shared)
         else:
             records, _ = train_out_of_core(
                 graph, splits, seeded, progress=show, propagation_progress=show_features, **shared

@@ -8,9 +8,11 @@ from .findings import Findings, ModelScores
 from .fit_page import render_findings
 from .gathering import gather, graph_homophily
 from .records_page import RecordGroup, render_records
+from .why import GROUPS, explained_node, nodes_to_explain, render_why
 from .words import comparisons, decimal, duration, guess, headline, is_known, metric_name, percent, percent_range, plain
 
 __all__ = [
+    "GROUPS",
     "Findings",
     "ModelScores",
     "RecordGroup",
@@ -18,15 +20,18 @@ __all__ = [
     "decimal",
     "draw_response",
     "duration",
+    "explained_node",
     "gather",
     "graph_homophily",
     "guess",
     "headline",
     "is_known",
     "metric_name",
+    "nodes_to_explain",
     "percent",
     "percent_range",
     "plain",
     "render_findings",
     "render_records",
+    "render_why",
 ]

@@ -10,8 +10,7 @@ from typing import Any
 
 from newtonnet.graphs import BANDS
 
-from .filter_shape import FilterShape
-from .findings import GraphHomophily, HeldOutResults, History, Spectrum
+from .findings import FilterShape, GraphHomophily, HeldOutResults, History, PrecisionRecall, Spectrum
 from .markup import asset
 from .words import guess, is_known, metric_name
 
@@ -142,6 +141,20 @@ def comparison_figure(evaluation: HeldOutResults, metric: str) -> Figure:
     names = [label(scores.model, 16) for scores in models]
     y = _category_axis("", names, range=ends[::-1])
     return _figure(traces, {"xaxis": x, "yaxis": y}, height=120 + 62 * len(models))
+
+
+def precision_recall_figure(curve: PrecisionRecall, name: str) -> Figure:
+    """Precision over recall of one class, with the chosen threshold."""
+    hover = {"customdata": curve.threshold, "hovertemplate": "from %{customdata:.2f} on: %{y:.1%} of %{x:.1%}"}
+    traces = [
+        _line([0, 1], [curve.share] * 2, "guessing", GREY, dash="dot"),
+        _line(curve.recall, curve.precision, label(name, 40), BLUE) | hover,
+    ]
+    if curve.chosen is not None:
+        ring = {"color": ORANGE, "size": 11, "symbol": "circle-open", "line": {"width": 3}}
+        traces.append(_dots([curve.chosen.recall], [curve.chosen.precision], "chosen threshold", ring))
+    x, y = (_axis(title, tickformat=".0%", range=[-0.02, 1.04]) for title in ("recall", "precision"))
+    return _figure(traces, {"xaxis": x, "yaxis": y})
 
 
 def confusion_figure(confusion: Sequence[Sequence[int]], names: Sequence[str]) -> Figure:

@@ -1,10 +1,23 @@
-"""What the page of a fit shows, as plain data: ``gather`` fills it in, the page reads it."""
+"""What the page of a fit shows, as plain data that ``gather`` fills in and the page reads; the shape of a filter."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from newtonnet.graphs import BANDS
+from newtonnet.metrics import Threshold
 
 Numbers = Sequence[float]
+Kind = Literal["low", "high", "middle", "ends", "flat", "even"]
 NAN = float("nan")
+
+MARGIN = 0.1
+"""Two bands differ when their mean magnitudes differ by more than this share of the largest amplitude."""
+FLAT = 0.25
+"""A response that varies by at most this share of its largest amplitude is called constant."""
 
 
 @dataclass(frozen=True)
@@ -93,17 +106,17 @@ class ModelScores:
     interval: tuple[float, float]
     """95% interval of the mean."""
     seconds: float
-    ratio: float
-    """Test nodes per training node of a split."""
+    ahead: tuple[float, float, float] | None = None
+    """For another model: how much better ours is on the same nodes, with the ends of the 95% interval."""
 
 
 @dataclass(frozen=True)
 class HeldOutResults:
-    """Cross-validation: every labelled node is predicted by a model that was trained without its label."""
+    """Labelled nodes as predicted by models that were trained without their labels."""
 
     ours: ModelScores
     others: Sequence[ModelScores]
-    """MLP and GCN on the same splits."""
+    """Other models on the same nodes."""
     majority: float
     """Share of the largest class: the accuracy of always predicting it."""
     confusion: Sequence[Sequence[int]]
@@ -114,6 +127,40 @@ class HeldOutResults:
     bins: Sequence[tuple[float, float, int]]
     """Calibration: mean confidence, share correct and number of nodes of each non-empty bin."""
     calibration_error: float
+    uncalibrated_error: float | None = None
+    """The calibration error of the same predictions before calibration."""
+    method: str = ""
+    """How these nodes were held out, in a sentence."""
+
+
+@dataclass(frozen=True)
+class PrecisionRecall:
+    """Precision and recall of the rarer of two classes over all thresholds, on held-out nodes."""
+
+    place: int
+    """Which class."""
+    threshold: Numbers
+    precision: Numbers
+    recall: Numbers
+    share: float
+    """Of the class among these nodes: the precision of guessing."""
+    chosen: Threshold | None
+    """The threshold of the model; None where the more probable class is predicted."""
+
+
+@dataclass(frozen=True)
+class SetCoverage:
+    """Prediction sets of held-out nodes: how often they hold the true class, and how many classes they have."""
+
+    aim: float
+    """The share of nodes whose set should hold their class."""
+    reached: float
+    size: float
+    """Mean number of classes in a set."""
+    alone: float
+    """Share of sets of one class."""
+    by_class: Sequence[tuple[float | None, float | None]]
+    """Share covered and mean size for the nodes of each class; None for a class without held-out nodes."""
 
 
 @dataclass(frozen=True)
@@ -166,3 +213,78 @@ class Findings:
     """Epochs of the longest training, if time ran out before the filter could take shape."""
     warnings: Sequence[str] = ()
     """Warnings about the run, such as that it was stopped."""
+    sets: SetCoverage | None = None
+    curve: PrecisionRecall | None = None
+    """None for more than two classes."""
+    explained: Sequence[Mapping[str, Any]] = ()
+    """What the page says and draws about some nodes, from :func:`newtonnet.report.explained_node`."""
+
+
+@dataclass(frozen=True)
+class FilterShape:
+    """A filter's responses over splits, each divided by its own largest magnitude."""
+
+    frequencies: list[float]
+    mean: list[float]
+    lowest: list[float]
+    highest: list[float]
+    points: list[float]
+    values: list[float]
+    """Mean values at the points, on the same scale."""
+    scale: float
+    """Largest magnitude, averaged over splits."""
+    kinds: tuple[Kind, ...]
+    """Kind of each split's filter."""
+    kind: Kind
+    """Kind of their mean."""
+
+
+def filter_shape(response: Response) -> FilterShape | None:
+    """The shape of a filter over its splits, without those that are not finite; None if there are no others.
+
+    The encoder before the filter absorbs any constant factor, so only shapes can be compared between splits.
+    """
+    rows = np.array(response.responses)
+    kept = np.isfinite(rows).all(axis=1)
+    if not kept.any():
+        return None
+    largest = np.abs(rows[kept]).max(axis=1, keepdims=True)
+    divisor = np.where(largest > 0, largest, 1.0)
+    scaled = rows[kept] / divisor
+    sizes = np.abs(scaled)
+    return FilterShape(
+        frequencies=list(response.frequencies),
+        mean=scaled.mean(axis=0).tolist(),
+        lowest=scaled.min(axis=0).tolist(),
+        highest=scaled.max(axis=0).tolist(),
+        points=list(response.points),
+        values=(np.array(response.values)[kept] / divisor).mean(axis=0).tolist() if response.points else [],
+        scale=float(largest.mean()),
+        kinds=tuple(filter_kind(response.frequencies, row) for row in sizes),
+        kind=filter_kind(response.frequencies, sizes.mean(axis=0)),
+    )
+
+
+def filter_kind(frequencies: ArrayLike, magnitudes: ArrayLike) -> Kind:
+    """Which bands a response keeps, from the mean magnitude in each third of [0, 2].
+
+    It is ``flat`` if nearly constant; ``middle`` or ``ends`` if the middle band is clearly above or below both others;
+    ``even`` if no band stands out; otherwise ``low`` or ``high``.
+
+    >>> grid = [0.0, 0.5, 1.0, 1.5, 2.0]
+    >>> [filter_kind(grid, row) for row in ([1, 0.8, 0.5, 0.2, 0], [0, 0.4, 1, 0.4, 0], [0.9, 0.95, 1, 1, 0.9])]
+    ['low', 'middle', 'flat']
+    """
+    sizes = np.asarray(magnitudes, dtype=np.float64)
+    top = sizes.max()
+    if top - sizes.min() <= FLAT * top:
+        return "flat"
+    band = np.searchsorted(BANDS, np.asarray(frequencies), side="right")
+    low, middle, high = (float(sizes[band == b].mean() / top) for b in range(3))
+    if middle - max(low, high) > MARGIN:
+        return "middle"
+    if min(low, high) - middle > MARGIN and min(low, high) >= max(low, high) / 2:
+        return "ends"
+    if abs(low - high) <= MARGIN:
+        return "even"
+    return "low" if low > high else "high"

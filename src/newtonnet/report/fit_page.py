@@ -10,9 +10,20 @@ from newtonnet.meaning import counted
 from newtonnet.polynomials import chebyshev_points
 
 from . import figures
-from .filter_shape import FilterShape, filter_shape
-from .findings import Findings, GraphHomophily, HeldOutResults, History, Response, Spectrum
+from .findings import (
+    FilterShape,
+    Findings,
+    GraphHomophily,
+    HeldOutResults,
+    History,
+    PrecisionRecall,
+    Response,
+    SetCoverage,
+    Spectrum,
+    filter_shape,
+)
 from .markup import document, facts, fill, paragraphs, plot, script_data, table
+from .why import why_section
 from .words import (
     DASH,
     KEEPS,
@@ -67,12 +78,13 @@ def render_findings(findings: Findings) -> str:
         playground=_playground(findings, shape),
         training=training_section(findings.history, findings.homophily, metric=findings.metric),
         evaluation=_evaluation(findings),
+        why=why_section(findings.explained, findings.data.class_names),
         data=_data(findings),
         settings=_settings(findings),
         command=escape(findings.command),
         version=escape(findings.version),
     )
-    return document(findings.title, body, scripts=("page.js", "polynomial.js", "playground.js"))
+    return document(findings.title, body, scripts=("page.js", "polynomial.js", "playground.js", "why.js"))
 
 
 def _summary(findings: Findings) -> str:
@@ -205,10 +217,12 @@ def _evaluation(findings: Findings) -> str:
     return fill(
         "evaluation.html",
         comparison=_comparison(evaluation, findings.metric),
-        rule=fill("comparison_rule.html", nodes=f"{1 / evaluation.ours.ratio:.3g}") if evaluation.others else "",
+        rule=fill("comparison_rule.html") if evaluation.others else "",
         classes=_classes(evaluation, names, counts),
         confusion=_confusion(evaluation, names),
+        threshold=_threshold(findings.curve, names),
         calibration=_calibration(evaluation),
+        sets=_sets(findings.sets, names),
     )
 
 
@@ -220,7 +234,7 @@ def _comparison(evaluation: HeldOutResults, metric: str) -> str:
         "comparison-plot",
         figures.comparison_figure(evaluation, metric),
         alternative=f"Mean {name} over the same splits: {means}.",
-        caption="Each dot is one split. Diamonds are means with their 95% interval.",
+        caption="Each dot is one split. Diamonds are means with their 95% interval over nodes.",
     )
     rows = [(one.model, percent(one.mean), percent_range(one.interval), duration(one.seconds)) for one in models]
     caption = f"Held-out {name} over {counted(len(evaluation.ours.splits), 'split')}"
@@ -275,7 +289,9 @@ def _calibration(evaluation: HeldOutResults) -> str:
     verdict = "the probabilities are well calibrated"
     if error >= 0.05:
         verdict = f"the model is {'overconfident' if surplus > 0 else 'underconfident'} on average"
-    text = f"Expected calibration error {error:.3f}: {verdict}."
+    before = evaluation.uncalibrated_error
+    compared = f", {before:.3f} out of fold before calibration" if before is not None else ""
+    text = f"Expected calibration error {error:.3f}{compared}: {verdict}."
     picture = plot(
         "calibration-plot",
         figures.calibration_figure(bins),
@@ -284,6 +300,52 @@ def _calibration(evaluation: HeldOutResults) -> str:
         max_width=560,
     )
     return paragraphs(text) + picture
+
+
+def _threshold(curve: PrecisionRecall | None, names: Sequence[str]) -> str:
+    """The precision-recall curve of the rarer of two classes, and the threshold; nothing for more classes."""
+    if curve is None:
+        return ""
+    name, chosen = names[curve.place], curve.chosen
+    text = f"{capitalised(name)} is predicted where it is more probable than not."
+    if chosen is not None:
+        text = (
+            f"{capitalised(name)} is predicted from a probability of {percent(chosen.value)} on, chosen by "
+            f"{chosen.rule} on held-out nodes: precision {percent(chosen.precision)}, recall {percent(chosen.recall)}."
+        )
+    picture = plot(
+        "precision-recall-plot",
+        figures.precision_recall_figure(curve, name),
+        alternative=f"Precision of {name} over its recall, for every threshold. {text}",
+        caption=f"Each point is a threshold. Guessing has a precision of {percent(curve.share)}.",
+        max_width=560,
+    )
+    return f"<h3>Threshold</h3>{paragraphs(text)}{picture}"
+
+
+def _sets(sets: SetCoverage | None, names: Sequence[str]) -> str:
+    """What the prediction sets reach on held-out nodes, for all and for each class."""
+    if sets is None:
+        return paragraphs("There are no held-out predictions to calibrate sets with.")
+    text = (
+        f"The column prediction_set names the classes that are plausible for a node: the true one is among them for "
+        f"{percent(sets.aim)} of the nodes. On held-out nodes it was for {percent(sets.reached)}, with {sets.size:.2f} "
+        f"of {len(names)} classes on average; {percent(sets.alone)} of the sets name one class."
+    )
+    doubt = (
+        "This holds for nodes like the labelled ones. It is doubtful for nodes of a later time, of another graph, or "
+        "that were left unlabelled for a reason."
+    )
+    rows = [
+        (name, percent(share), DASH if size is None else f"{size:.2f}")
+        for name, (share, size) in zip(names, sets.by_class, strict=True)
+    ]
+    caption = "Prediction sets of the held-out nodes of each class"
+    return (
+        paragraphs(text)
+        + paragraphs(doubt, css_class="quiet")
+        + table(("class", "covered", "classes in a set"), rows, caption=caption)
+    )
 
 
 def _data(findings: Findings) -> str:

@@ -1,7 +1,7 @@
 """From a fitted classifier, its graph and its cross-validations to the findings of the page; nothing is trained."""
 
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -9,7 +9,16 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 from sklearn.metrics import confusion_matrix
 
-from newtonnet.estimator import CrossValidation, NewtonNetClassifier
+from newtonnet import __version__
+from newtonnet.estimator import (
+    CrossValidation,
+    NewtonNetClassifier,
+    OutOfFold,
+    calibration_bins,
+    calibration_error,
+    held_out_sets,
+    influence,
+)
 from newtonnet.graphs import (
     Features,
     Graph,
@@ -21,8 +30,9 @@ from newtonnet.graphs import (
     spectral_density,
 )
 from newtonnet.meaning import listed
+from newtonnet.metrics import Threshold, decide, precision_recall, rarer
 from newtonnet.out_of_core import OUT_OF_CORE_MODEL
-from newtonnet.training import Config, Record, estimate
+from newtonnet.training import Config, Record
 
 from .findings import (
     NAN,
@@ -33,11 +43,15 @@ from .findings import (
     HeldOutResults,
     History,
     ModelScores,
+    PrecisionRecall,
     Response,
+    SetCoverage,
     Spectrum,
 )
-from .words import DEEP, has_width, is_known, percent
+from .words import is_known, percent, undrawn
 
+ALMOST_ALL = 0.99
+"""Share of predictions for the largest class from which on accuracy says little."""
 AT_POINTS = ("newtonnet", "chebnetii")
 """Models whose filter interpolates values at points."""
 NONNEGATIVE = ("chebnetii", "bernnet", "appnp")
@@ -48,8 +62,8 @@ PROBES = 16
 """Signals used to estimate the spectrum, or the number of classes if larger."""
 PER_SIGNAL, PER_ENTRY = 28, 18
 """Bytes the estimate needs per node and signal, and per entry of the adjacency."""
-BINS = 10
-"""Bins of equal width for calibration."""
+REACH = 1.959964
+"""Standard errors to each side of a 95% interval."""
 FEW = 10
 """A class with fewer labelled nodes gets a warning."""
 UNBALANCED = 10
@@ -71,6 +85,7 @@ def gather(
     seconds: float,
     ours: CrossValidation | None = None,
     others: Mapping[str, CrossValidation] | None = None,
+    method: str = "",
     left_out: Mapping[str, str] | None = None,
     columns: str = "",
     data_warnings: Sequence[str] = (),
@@ -88,6 +103,7 @@ def gather(
         seconds: duration of the run.
         ours: cross-validation of the classifier.
         others: cross-validations of other models on the same splits, by name.
+        method: how nodes were held out, in a sentence.
         left_out: columns that were not used as features, with the reason.
         columns: how each column was read.
         data_warnings: warnings about the tables.
@@ -102,7 +118,7 @@ def gather(
         title=title,
         model=classifier.model,
         command=command,
-        version=version("newtonnet"),
+        version=__version__,
         metric=classifier.metric,
         ensemble=_ensemble(classifier),
         tried=classifier.tried_,
@@ -124,14 +140,82 @@ def gather(
         spectrum=_spectrum(graph, filled) if fits else None,
         response=_response(classifier, graph, filled),
         history=[training_history(record) for record in classifier.records_],
-        evaluation=evaluate(graph, classifier.model, ours, others or {}, metric=classifier.metric) if ours else None,
+        evaluation=replace(
+            evaluate(
+                graph,
+                classifier.model,
+                ours,
+                others or {},
+                metric=classifier.metric,
+                threshold=classifier.threshold_,
+            ),
+            uncalibrated_error=classifier.out_of_fold_.calibration[0] if classifier.out_of_fold_ else None,
+            method=method,
+        )
+        if ours
+        else None,
         cut_at=_cut_at(classifier),
+        curve=_precision_recall(classifier),
+        sets=set_coverage(classifier.out_of_fold_),
         warnings=[
             *warnings,
             *([] if fits else [f"The graph's spectrum was not estimated: {too_large}."]),
             *(_filter_warnings(classifier) if graph.edges else []),
+            *_majority_warning(ours, graph),
         ],
     )
+
+
+def _precision_recall(classifier: NewtonNetClassifier, most: int = 200) -> PrecisionRecall | None:
+    """The curve of out-of-fold predictions for the rarer of two classes, at some of its thresholds."""
+    held: OutOfFold | None = classifier.out_of_fold_
+    if held is None or len(classifier.classes_) != 2:
+        return None
+    _, shares, classes = held.whole
+    place = rarer(classes) if classifier.threshold_ is None else classifier.threshold_.place
+    truth = classes == place
+    if not truth.any():
+        return None
+    curve = precision_recall(shares[:, place], truth)
+    some = np.unique(np.linspace(0, len(curve.threshold) - 1, most).astype(int))
+    threshold, precision, recall = (
+        np.round(part[some], 4).tolist() for part in (curve.threshold, curve.precision, curve.recall)
+    )
+    return PrecisionRecall(place, threshold, precision, recall, float(truth.mean()), classifier.threshold_)
+
+
+def set_coverage(held: OutOfFold | None, coverage: float = 0.9) -> SetCoverage | None:
+    """Coverage and size of the prediction sets of held-out nodes; None where nothing was held out."""
+    if held is None:
+        return None
+    sets, known = held_out_sets(held.probabilities, held.truth, coverage), np.concatenate(list(held.truth))
+    covered, sizes = sets[np.arange(len(known)), known], sets.sum(axis=1)
+    of_class = [known == c for c in range(sets.shape[1])]
+    return SetCoverage(
+        aim=coverage,
+        reached=float(covered.mean()),
+        size=float(sizes.mean()),
+        alone=float((sizes == 1).mean()),
+        by_class=[
+            (float(covered[own].mean()), float(sizes[own].mean())) if own.any() else (None, None) for own in of_class
+        ],
+    )
+
+
+def _majority_warning(ours: CrossValidation | None, graph: Graph) -> list[str]:
+    """Whether nearly all held-out nodes are predicted to be of the largest class."""
+    if ours is None:
+        return []
+    truth = graph.labels[np.concatenate(list(ours.test))]
+    largest = int(np.bincount(truth).argmax())
+    predicted = float((np.concatenate(list(ours.probabilities)).argmax(axis=1) == largest).mean())
+    if predicted < ALMOST_ALL or float((truth == largest).mean()) > predicted:
+        return []
+    return [
+        f"{predicted:.1%} of the held-out nodes are predicted to be {graph.class_names[largest]}, the largest class: "
+        "accuracy says little. To find other classes, use class_weight balanced, a threshold, or metric "
+        "balanced_accuracy or average_precision."
+    ]
 
 
 def graph_homophily(graph: Graph, *, learned: float | None = None) -> GraphHomophily:
@@ -228,7 +312,8 @@ def _filter_warnings(classifier: NewtonNetClassifier) -> list[str]:
     if classifier.filter_ is None or share >= 0.5:
         return []
     if share == 0:
-        return [f"{DEEP} The filter shown is the best single filter tried; it is not used for the predictions."]
+        why = undrawn([one["model"] for one in classifier.settings_])
+        return [f"{why} The filter shown is the best single filter tried; it is not used for the predictions.".strip()]
     return [f"The model is an ensemble; the filter shown belongs to a member with {percent(share, 0)} of the weight."]
 
 
@@ -242,24 +327,33 @@ def _finite(number: float | None) -> float | None:
 
 
 def evaluate(
-    graph: Graph, model: str, ours: CrossValidation, others: Mapping[str, CrossValidation], *, metric: str = "accuracy"
+    graph: Graph,
+    model: str,
+    ours: CrossValidation,
+    others: Mapping[str, CrossValidation],
+    *,
+    metric: str = "accuracy",
+    threshold: Threshold | None = None,
 ) -> HeldOutResults:
-    """Evaluate a model on the nodes held out in its cross-validation, and others, by name, on the same splits."""
+    """Evaluate a model on the nodes held out in its cross-validation, and others, by name, on the same splits.
+
+    Classes are confused as they are predicted, of two classes by the model's own ``threshold``.
+    """
     truth = graph.labels[np.concatenate(list(ours.test))]
     shares = np.concatenate(list(ours.probabilities))
-    confusion = confusion_matrix(truth, shares.argmax(axis=1), labels=np.arange(graph.classes))
+    confusion = confusion_matrix(truth, decide(shares, threshold), labels=np.arange(graph.classes))
     correct, true, predicted = confusion.diagonal(), confusion.sum(axis=1), confusion.sum(axis=0)
-    bins = calibration(shares, truth)
+    bins = calibration_bins(shares, truth)
     return HeldOutResults(
         ours=_scores(graph, model, ours, metric),
-        others=[_scores(graph, name, other, metric) for name, other in others.items()],
+        others=[_scores(graph, name, other, metric, ours) for name, other in others.items()],
         majority=float(true.max() / len(truth)),
         confusion=confusion.tolist(),
         precision=_ratios(correct, predicted),
         recall=_ratios(correct, true),
         f1=_ratios(2 * correct, true + predicted),
         bins=bins,
-        calibration_error=sum(abs(sure - right) * count for sure, right, count in bins) / len(truth),
+        calibration_error=calibration_error(shares, truth),
     )
 
 
@@ -267,18 +361,35 @@ def _ratios(above: NDArray[np.int64], below: NDArray[np.int64]) -> list[float | 
     return [float(a / b) if b else None for a, b in zip(above, below, strict=True)]
 
 
-def _scores(graph: Graph, model: str, found: CrossValidation, metric: str) -> ModelScores:
-    """Mean and 95% interval over splits, corrected for training nodes that the splits share, within 0 and 1."""
-    held = float(np.mean([len(test) for test in found.test]))
-    ratio = held / max(len(graph.labelled) - held, 1)
-    interval = estimate(found.scores.tolist(), ratio)
-    known = [(interval.low, interval.high)] if interval is not None and has_width(interval.low, interval.high) else []
+def _scores(
+    graph: Graph, model: str, found: CrossValidation, metric: str, ours: CrossValidation | None = None
+) -> ModelScores:
+    """Mean over splits with its 95% interval over nodes, within 0 and 1, and how far our model is ahead."""
+    mean, known = found.mean, _influences(graph, found, metric)
     if metric == "accuracy":
-        # Stratified folds vary less than new nodes would; one fold, or folds with equal scores, do not vary at all.
-        known.append(_wilson(graph, found))
-    low, high = (min(low for low, _ in known), max(high for _, high in known)) if known else (NAN, NAN)
-    within = (max(low, 0.0), min(high, 1.0))
-    return ModelScores(model, found.scores.tolist(), found.mean, within, float(found.seconds.sum()), ratio)
+        interval = _wilson(graph, found)
+    else:
+        error = _standard_error(known)
+        interval = (max(mean - REACH * error, 0.0), min(mean + REACH * error, 1.0)) if error else (NAN, NAN)
+    ahead = None
+    if ours is not None:
+        error = _standard_error([a - b for a, b in zip(_influences(graph, ours, metric), known, strict=True)])
+        difference = ours.mean - mean
+        ahead = (difference, max(difference - REACH * error, -1.0), min(difference + REACH * error, 1.0))
+    return ModelScores(model, found.scores.tolist(), mean, interval, float(found.seconds.sum()), ahead)
+
+
+def _influences(graph: Graph, found: CrossValidation, metric: str) -> list[NDArray[np.float64]]:
+    """How much each node moves the score of its split."""
+    return [
+        influence(metric, shares, graph.labels[nodes])
+        for nodes, shares in zip(found.test, found.probabilities, strict=True)
+    ]
+
+
+def _standard_error(influences: Sequence[NDArray[np.float64]]) -> float:
+    """Of the mean over splits, whose nodes are different ones."""
+    return float(np.sqrt(sum((part**2).sum() / len(part) ** 2 for part in influences)) / len(influences))
 
 
 def _wilson(graph: Graph, found: CrossValidation) -> tuple[float, float]:
@@ -288,19 +399,6 @@ def _wilson(graph: Graph, found: CrossValidation) -> tuple[float, float]:
     count = len(np.unique(nodes))
     interval = binomtest(round(right * count), count).proportion_ci(method="wilson")
     return float(interval.low), float(interval.high)
-
-
-def calibration(shares: NDArray[np.float64], truth: NDArray[np.int64]) -> list[tuple[float, float, int]]:
-    """Mean confidence, share correct and number of nodes of each non-empty bin.
-
-    >>> calibration(np.array([[0.75, 0.25], [0.25, 0.75], [0.5, 0.5]]), np.array([0, 0, 0]))
-    [(0.5, 1.0, 1), (0.75, 0.5, 2)]
-    """
-    sure = shares.max(axis=1)
-    right = shares.argmax(axis=1) == truth
-    place = np.minimum((sure * BINS).astype(np.int64), BINS - 1)
-    bins = [place == b for b in np.unique(place)]
-    return [(float(sure[one].mean()), float(right[one].mean()), int(one.sum())) for one in bins]
 
 
 def graph_warnings(graph: Graph, *, left_out: Mapping[str, str] | None = None) -> list[str]:

@@ -11,12 +11,12 @@ LONG = 20
 """A table with more rows than this scrolls."""
 
 
-def document(title: str, body: str, *, scripts: tuple[str, ...] = ()) -> str:
-    """A self-contained HTML page that runs some of this package's scripts after its body."""
+def document(title: str, body: str, *, scripts: tuple[str, ...] = (), plots: bool = True) -> str:
+    """A self-contained HTML page that runs some of this package's scripts after its body; ``plots``: with plotly."""
     from plotly.offline import get_plotlyjs
 
     own = "".join(f"<script>{asset(script)}</script>" for script in scripts)
-    parts = {"style": asset("page.css"), "plotly": get_plotlyjs(), "body": body, "scripts": own}
+    parts = {"style": asset("page.css"), "plotly": get_plotlyjs() if plots else "", "body": body, "scripts": own}
     return fill("document.html", title=escape(title), **parts)
 
 

@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from importlib.metadata import version
 
+from newtonnet import __version__
 from newtonnet.meaning import counted
 from newtonnet.training import FREQUENCIES, Record, summarise
 
 from .figures import spectral_figure
-from .filter_shape import filter_shape
-from .findings import GraphHomophily, Response
+from .findings import GraphHomophily, Response, filter_shape
 from .fit_page import training_section
 from .gathering import training_history
 from .markup import document, facts, paragraphs, plot
@@ -55,7 +54,7 @@ def render_records(title: str, groups: Sequence[RecordGroup], *, command: str) -
         command: the command that made the page.
     """
     sections = "".join(_section(group, place) for place, group in enumerate(groups))
-    made = f"<footer>Made by newtonnet {version('newtonnet')} with <code>{escape(command)}</code>.</footer>"
+    made = f"<footer>Made by newtonnet {__version__} with <code>{escape(command)}</code>.</footer>"
     return document(title, f"<h1>{escape(title)}</h1>{sections}{made}", scripts=("page.js",))
 
 

@@ -1,15 +1,13 @@
 """The findings in words. The headline of the page is :func:`headline`; below are the formats of all numbers."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
 from newtonnet.meaning import counted
-from newtonnet.training import compare
 
-from .filter_shape import FilterShape, Kind, filter_shape
-from .findings import Findings, GraphHomophily, HeldOutResults, ModelScores, Response
+from .findings import FilterShape, Findings, GraphHomophily, HeldOutResults, Kind, ModelScores, Response, filter_shape
 
 NEAR = 0.02
 """A homophily closer to chance than this is called chance, however many edges there are."""
@@ -27,7 +25,8 @@ KEEPS: dict[Kind, str] = {
 }
 NO_EDGES = "The graph has no edges, so the model is an MLP on the features and nothing is learned from neighbours."
 NO_FILTER = "This model has no spectral filter."
-DEEP = "The best model is a deep stack of filters, which has no single response to draw."
+UNDRAWN = {"newton-stack": "a deep stack of filters", "boosting": "boosted trees", "ridge": "ridge regression"}
+"""Models of the portfolio that have no single response to draw."""
 ADVICE = "compare with an MLP to see whether the edges help"
 
 
@@ -141,21 +140,38 @@ def too_brief(epochs: int) -> str:
 
 def missing_filter(findings: Findings) -> str:
     """Why there is no filter to show."""
-    return DEEP if any(member.model == "newton-stack" for member in findings.ensemble) else NO_FILTER
+    return undrawn([member.model for member in findings.ensemble]) or NO_FILTER
+
+
+def undrawn(models: Sequence[str]) -> str:
+    """A sentence on the models that have no single response; empty without any.
+
+    >>> undrawn(["newton-stack", "boosting"])
+    'The best model is a deep stack of filters with boosted trees, which has no single response to draw.'
+    """
+    names = [UNDRAWN[model] for model in dict.fromkeys(models) if model in UNDRAWN]
+    return f"The best model is {' with '.join(names)}, which has no single response to draw." if names else ""
 
 
 def metric_name(metric: str) -> str:
     """The display name of a metric.
 
-    >>> metric_name("roc_auc")
-    'ROC-AUC'
+    >>> metric_name("roc_auc"), metric_name("balanced_accuracy")
+    ('ROC-AUC', 'balanced accuracy')
     """
-    return "ROC-AUC" if metric == "roc_auc" else metric
+    return {"roc_auc": "ROC-AUC", "f1_macro": "macro F1"}.get(metric, metric.replace("_", " "))
 
 
 def guess(evaluation: HeldOutResults, metric: str) -> float:
-    """The score of guessing: the share of the largest class for accuracy, one half for ROC-AUC."""
-    return 0.5 if metric == "roc_auc" else evaluation.majority
+    """The score of guessing: by the largest class for accuracy and F1, at random for the others."""
+    classes, largest = len(evaluation.confusion), evaluation.majority
+    by_chance = {
+        "roc_auc": 0.5,
+        "balanced_accuracy": 1 / classes,
+        "f1_macro": 2 * largest / (1 + largest) / classes,
+        "average_precision": 1 - largest if classes == 2 else 1 / classes,
+    }
+    return by_chance.get(metric, largest)
 
 
 def score_words(evaluation: HeldOutResults, metric: str) -> str:
@@ -166,34 +182,36 @@ def score_words(evaluation: HeldOutResults, metric: str) -> str:
     verdict = (
         "clearly better than" if low > by_guess else "worse than" if high < by_guess else "not clearly better than"
     )
-    what = "random guessing" if metric == "roc_auc" else "always predicting the largest class"
+    what = "always predicting the largest class" if metric in ("accuracy", "f1_macro") else "random guessing"
     name = capitalised(metric_name(metric))
-    return f"{name} on held-out nodes is {percent(ours.mean)}{within}, {verdict} {what} ({percent(by_guess)})."
+    text = f"{name} on held-out nodes is {percent(ours.mean)}{within}, {verdict} {what} ({percent(by_guess)})."
+    return f"{text} {evaluation.method}".rstrip()
 
 
 def comparisons(findings: Findings) -> list[str]:
     """A sentence for each other model; none for a graph without edges, on which all models are the same."""
     if findings.evaluation is None or findings.data.edges == 0:
         return []
-    return [comparison_words(findings.evaluation.ours, other) for other in findings.evaluation.others]
+    return [comparison_words(other) for other in findings.evaluation.others]
 
 
-def comparison_words(ours: ModelScores, other: ModelScores) -> str:
-    """Whether the difference from another model is more than noise: the 95% interval of its mean excludes 0."""
+def comparison_words(other: ModelScores) -> str:
+    """Whether the difference from another model is more than noise: its 95% interval over nodes excludes 0."""
     name, better, worse = {
         "mlp": ("an MLP, which ignores the edges", "The edges help", "The edges do harm"),
-        "gcn": ("a GCN, which only smooths", "Learning the filter helps", "Plain smoothing is better"),
+        "tuned-gcn": ("a tuned residual GCN", "Better", "The tuned GCN is better"),
+        "boosting": ("boosted trees on neighbourhood features", "Better", "Boosted trees are better"),
     }.get(other.model.lower(), (other.model, "Better", "Worse"))
-    found = compare(ours.splits, other.splits, ours.ratio) if len(ours.splits) == len(other.splits) else None
-    if found is None or not has_width(found.low, found.high):
-        return f"{counted(len(ours.splits), 'split')} cannot show whether the model is better than {name}."
-    size = f"{signed_points(abs(found.mean)).lstrip('+')} points {'better' if found.mean > 0 else 'worse'} than {name}"
-    interval = f"95% interval {signed_points(max(found.low, -1.0))} to {signed_points(min(found.high, 1.0))}"
-    if found.low > 0:
+    mean, low, high = other.ahead or (math.nan, math.nan, math.nan)
+    if not has_width(low, high):
+        return f"These nodes cannot show whether the model is better than {name}."
+    size = f"{signed_points(abs(mean)).lstrip('+')} points {'better' if mean > 0 else 'worse'} than {name}"
+    interval = f"95% interval {signed_points(low)} to {signed_points(high)}"
+    if low > 0:
         return f"{better}: {size} ({interval})."
-    if found.high < 0:
+    if high < 0:
         return f"{worse}: {size} ({interval})."
-    return f"No clear difference from {name}: {signed_points(found.mean)} points ({interval})."
+    return f"No clear difference from {name}: {signed_points(mean)} points ({interval})."
 
 
 def is_known(number: float | None) -> TypeGuard[float]:

@@ -1,0 +1,99 @@
+"""Explanations and prediction sets of a run: named, drawn on a page, and chosen for the page of the fit."""
+
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from newtonnet import __version__
+from newtonnet.estimator import NewtonNetClassifier, OutOfFold
+from newtonnet.explanations import Explanation, describe
+from newtonnet.files import write_whole
+from newtonnet.graphs import Graph
+from newtonnet.meaning import listed
+from newtonnet.report import GROUPS, explained_node, nodes_to_explain, render_why
+
+FIRST, MOST = 9, 300
+"""Number of nodes explained for the page at first, to see how long one takes, and at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExplainedNodes:
+    """Explanations of some nodes, with what is needed to name and to draw them.
+
+    Attributes:
+        explanations: one for each node.
+        graph: the graph of the tables.
+        probabilities: of all nodes, shape ``(n, C)``.
+        feature_names: names of the features; empty where the nodes have none.
+    """
+
+    explanations: list[Explanation]
+    graph: Graph = field(repr=False)
+    probabilities: NDArray[np.float64] = field(repr=False)
+    feature_names: Sequence[str] = field(repr=False)
+
+    def describe(self, top: int = 10) -> list[dict[str, Any]]:
+        """Plain data with names, as ``newtonnet explain --json`` prints them."""
+        names = self.feature_names or None
+        return [
+            {
+                **describe(one, self.graph, feature_names=names, top=top),
+                "probability": float(self.probabilities[one.node, one.classes[0]]),
+            }
+            for one in self.explanations
+        ]
+
+    def report(self, path: str | PathLike[str]) -> None:
+        """Write a page with a drawing of each node's neighbourhood."""
+        names = self.feature_names or None
+        rows = [explained_node(one, self.graph, self.probabilities, feature_names=names) for one in self.explanations]
+        title = f"Why {listed([row['node'] for row in rows], 3)}"
+        write_whole(Path(path), render_why(title, rows, self.graph.class_names, version=__version__))
+
+
+def plausible_classes(
+    classifier: NewtonNetClassifier, graph: Graph, probabilities: NDArray[np.float64]
+) -> NDArray[np.bool_] | None:
+    """The prediction sets of all nodes; None for a model without held-out predictions to calibrate them."""
+    held: OutOfFold | None = classifier.out_of_fold_
+    if held is None:
+        return None
+    with warnings.catch_warnings():  # the page and the documentation say where sets are doubtful
+        warnings.simplefilter("ignore", UserWarning)
+        sets = classifier.predict_set(graph, probabilities=probabilities)
+    sets[np.arange(len(sets)), classifier.decide(probabilities)] = True
+    return sets
+
+
+def explain_some(
+    classifier: NewtonNetClassifier,
+    graph: Graph,
+    probabilities: NDArray[np.float64],
+    feature_names: Sequence[str],
+    *,
+    seconds: float,
+) -> list[Mapping[str, Any]]:
+    """Explanations for the page: a few, then as many as the time allows at that speed."""
+    began, names = time.monotonic(), feature_names or None
+    found: dict[tuple[int, str], Explanation] = {}
+
+    def explain(most: int) -> None:
+        new = [one for one in nodes_to_explain(graph, probabilities, most) if one not in found]
+        if new:
+            nodes = [node for node, _ in new]
+            found.update(zip(new, classifier.explain(graph, nodes, probabilities=probabilities), strict=True))
+
+    explain(FIRST)
+    each = (time.monotonic() - began) / len(found)
+    explain(min(MOST, int(seconds / max(each, 1e-6))))
+    return [
+        explained_node(found[one], graph, probabilities, group=one[1], feature_names=names)
+        for one in sorted(found, key=lambda one: GROUPS.index(one[1]))
+    ]
