@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from newtonnet.datasets import CATALOGUE
 from newtonnet.search import Space, model_space
 from newtonnet.training import Estimate, contrast, holm
 
-from .cells import FEW, HERO, QUICK, Cell, StoredSearch, chosen_datasets, read_stored, trials_of
+from .cells import HERO, Cell, StoredSearch, chosen_datasets, read_stored, trials_of
 from .claim import Claim, Line, Request, define_claim
 from .exhibit import Finding, Report, Table, Value, Verdict, make_table, nothing_stored
 from .scores import equal_searches, gain, gammas_text, how_made, p_text, published_text, score, verdict_on_gains
@@ -29,7 +30,8 @@ _STATEMENT = "Regularisation helps most where homophily is near 1/C"
 _PUBLISHED = "Fig. 4: large gains on chameleon, squirrel and crocodile, small ones on cora and citeseer"
 
 
-def _unregularised_space() -> Space:
+def unregularised_space() -> Space:
+    """NewtonNet's space where the gammas are 0."""
     return {name: values for name, values in model_space(HERO).items() if name != "variant"}
 
 
@@ -38,7 +40,7 @@ def cells(request: Request, results: Path) -> list[Cell]:
     arms = []
     for dataset in chosen_datasets(request, GRAPHS):
         with_ = Cell(dataset, HERO, trials_of(request.profile, dataset))
-        arms += [with_, replace(with_, label=WITHOUT, fixed={"gammas": NO_GAMMAS}, space=_unregularised_space())]
+        arms += [with_, replace(with_, label=WITHOUT, fixed={"gammas": NO_GAMMAS}, space=unregularised_space())]
     return arms
 
 
@@ -109,7 +111,7 @@ def summarise(lines: Sequence[Line]) -> Report:
 
 
 def _gains(lines: Sequence[Line], ours: str, theirs: str, selection: str = "nested") -> dict[str, Estimate]:
-    found = {_dataset(line): gain(line[ours], line[theirs], selection) for line in lines}
+    found = {_place(line): gain(line[ours], line[theirs], selection) for line in lines}
     return {name: one for name, one in found.items() if one is not None}
 
 
@@ -159,18 +161,20 @@ class ArmStudy:
     """A claim that the paper does not make: the difference between arms after the same number of settings.
 
     Attributes:
-        graphs: the graphs, each with its protocol.
+        graphs: the graphs, each with its protocols.
         contests: the statements, which Holm's method counts together.
         title: title of the table.
         remark: a note below the table.
+        trials: settings of each arm; by default those of the graph's lists.
     """
 
     name: str
-    graphs: Mapping[str, str]
+    graphs: Mapping[str, tuple[str, ...]]
     arms: tuple[Arm, ...]
     contests: tuple[Contest, ...]
     title: str
     remark: str
+    trials: int | None = None
 
 
 def claim_of_arms(study: ArmStudy) -> Claim:
@@ -179,18 +183,19 @@ def claim_of_arms(study: ArmStudy) -> Claim:
 
 
 def _cells(study: ArmStudy, request: Request, results: Path) -> list[Cell]:
-    trials = QUICK if request.profile == "quick" else FEW
-    return [
-        Cell(dataset, arm.model, trials, arm.label, protocol=study.graphs[dataset], fixed=arm.fixed, space=arm.space)
-        for dataset in chosen_datasets(request, list(study.graphs))
-        for arm in study.arms
-    ]
+    made = []
+    for dataset in chosen_datasets(request, list(study.graphs)):
+        trials = trials_of(request.profile, dataset)
+        trials = trials if study.trials is None else min(trials, study.trials)
+        for protocol, arm in product(study.graphs[dataset], study.arms):
+            made.append(Cell(dataset, arm.model, trials, arm.label, protocol, fixed=arm.fixed, space=arm.space))
+    return made
 
 
 def _load(study: ArmStudy, results: Path) -> list[Line]:
     """Graphs of which all arms are stored, by the arms' titles, cut to the same number of settings."""
     lines: list[Line] = []
-    for dataset, protocol in study.graphs.items():
+    for dataset, protocol in ((name, one) for name, protocols in study.graphs.items() for one in protocols):
         found = [read_stored(results, dataset, arm.model, label=arm.label, protocol=protocol) for arm in study.arms]
         there = [stored for stored in found if stored is not None]
         equal = equal_searches(*there) if len(there) == len(study.arms) else None
@@ -204,17 +209,18 @@ def _compare(study: ArmStudy, lines: Sequence[Line]) -> Report:
     if not lines:
         return nothing_stored(study.contests[0].statement, UNPUBLISHED)
     gains = {f"{one.ours} − {one.theirs}": _gains(lines, one.ours, one.theirs) for one in study.contests}
-    known = any(published_text(_dataset(line)) for line in lines)
+    theirs = {_place(line): _published(line) for line in lines}
+    known = any(theirs.values())
     rows: list[tuple[Value, ...]] = []
     for line in lines:
-        dataset = _dataset(line)
+        dataset = _place(line)
         found = (score(stored, selection) for stored in line.values() for selection in ("paper", "nested"))
         rows.append(
             (
                 dataset,
                 *(None if one is None else str(one) for one in found),
                 *(own[dataset].signed if dataset in own else None for own in gains.values()),
-                *((published_text(dataset),) * known),
+                *((theirs[dataset],) * known),
                 len(next(iter(line.values())).trials),
             )
         )
@@ -237,7 +243,7 @@ def _compare(study: ArmStudy, lines: Sequence[Line]) -> Report:
 
 def _notes(study: ArmStudy, lines: Sequence[Line]) -> tuple[str, ...]:
     stored: list[StoredSearch] = [one for line in lines for one in line.values()]
-    entries = [CATALOGUE[_dataset(line)] for line in lines]
+    entries = [CATALOGUE[name] for name in dict.fromkeys(one.dataset for one in stored)]
     other = ", ".join(entry.name for entry in entries if entry.metric == "roc_auc")
     return (
         f"Test score in percent{f' (ROC-AUC on {other})' * bool(other)}. {how_made(stored)} Differences are by nested "
@@ -247,15 +253,22 @@ def _notes(study: ArmStudy, lines: Sequence[Line]) -> tuple[str, ...]:
     )
 
 
-def _dataset(line: Line) -> str:
-    return str(next(iter(line.values())).dataset)
+def _place(line: Line) -> str:
+    """The graph, and its protocol where it is not the usual one."""
+    one: StoredSearch = next(iter(line.values()))
+    return one.dataset if one.protocol in ("random", "fixed") else f"{one.dataset} {one.protocol}"
+
+
+def _published(line: Line) -> str | None:
+    one: StoredSearch = next(iter(line.values()))
+    return published_text(one.dataset, protocol=one.protocol)
 
 
 ADJACENCY_BRANCH = claim_of_arms(
     ArmStudy(
         "branch",
         # Where knowing the identity of a node's neighbours helps most.
-        {"chameleon": "random", "squirrel": "random"},
+        dict.fromkeys(HETEROPHILOUS, ("random",)),
         arms=(
             Arm("NewtonNet"),
             Arm("with branch", label="branch", fixed={"branch": 64, "branch_learning_rate": 0.003}),
@@ -275,7 +288,7 @@ SIGNED_VALUES = claim_of_arms(
     ArmStudy(
         "signed",
         # Where the comparison shows NewtonNet significantly behind another method.
-        {name: BEYOND_GRAPHS[name] for name in ("minesweeper", "johnshopkins55")},
+        {name: (BEYOND_GRAPHS[name],) for name in ("minesweeper", "johnshopkins55")},
         arms=(
             Arm("NewtonNet"),
             Arm("signed", label="signed", fixed={"nonnegative": False}),
@@ -283,7 +296,7 @@ SIGNED_VALUES = claim_of_arms(
                 "signed, no regulariser",
                 label="signed-unregularised",
                 fixed={"nonnegative": False, "gammas": NO_GAMMAS},
-                space=_unregularised_space(),
+                space=unregularised_space(),
             ),
         ),
         contests=(

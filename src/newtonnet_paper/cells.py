@@ -1,4 +1,4 @@
-"""The searches that claims are based on: one model on one graph each, what is stored, and how the rest is searched."""
+"""The studies that claims are based on: one model on one graph each, what is stored, and how the rest is tried."""
 
 import json
 import math
@@ -17,24 +17,23 @@ from newtonnet.search import Executor, Space, Store, Study, Trial
 from newtonnet.training import Config, Setting, override
 
 from .claim import Request
+from .lists import Choices, earlier_trials, list_length, list_name, make_list, stored_list
 
 HERO = "newtonnet"
 SPLITS = 10
 """Number of splits of every claim; of published splits, all there are."""
 
 QUICK = 4
-"""Settings for each cell in the quick profile; a longer search continues from them."""
-MANY, FEW = 40, 12
-SMALL = ("cora", "citeseer", "chameleon", "squirrel", "texas", "cornell")
+"""Settings for each cell in the quick profile, the first of its list."""
 
 
 def trials_of(profile: str, dataset: str) -> int:
-    """Settings that a cell tries: 40 on the six small graphs and 12 on the others, or 4 in the quick profile.
+    """Settings that a cell tries: the whole list of the graph, or 4 in the quick profile.
 
     >>> trials_of("paper", "cora"), trials_of("paper", "pubmed"), trials_of("quick", "cora")
-    (40, 12, 4)
+    (12, 8, 4)
     """
-    return QUICK if profile == "quick" else MANY if dataset in SMALL else FEW
+    return QUICK if profile == "quick" else list_length(dataset)
 
 
 def chosen_datasets(request: Request, datasets: Sequence[str]) -> list[str]:
@@ -101,12 +100,14 @@ def read_stored(
     label: str = "",
     protocol: str = "random",
     patience: int | None = Study.patience,
+    repeats: bool = False,
 ) -> StoredSearch | None:
-    """What is stored of one study; None where there is no trial.
+    """What is stored of a list of settings, or of a study that ``repeats`` one; None where there is no trial.
 
     Trials with another name, or with other splits, epochs, patience or metric than the claim needs, are ignored with a
     warning: they belong to a search with another purpose.
     """
+    label = label if repeats else list_name(label)
     path = search.store_path(results, Study(dataset, "", model, label=label, protocol=protocol))
     study, trials = search.read_study(path), search.read_trials(path)
     if study is None or not trials:
@@ -140,14 +141,20 @@ def read_all(results: Path, graphs: Mapping[str, str], models: Iterable[str]) ->
 
 
 def chosen_setting(
-    results: Path, dataset: str, model: str, *, label: str = "", tried: int | None = None
+    results: Path,
+    dataset: str,
+    model: str,
+    *,
+    label: str = "",
+    protocol: str = "random",
+    tried: int | None = None,
 ) -> tuple[str, dict[str, Any]]:
-    """The setting that a search selects, among its first ``tried`` ones, else the published one, else the default.
+    """The best setting of a list, among its first ``tried`` ones, else the published one, else the default.
 
     Returns:
         The source, ``searched``, ``published`` or ``default``, and the fields that differ from the model's defaults.
     """
-    stored = read_stored(results, dataset, model, label=label)
+    stored = read_stored(results, dataset, model, label=label, protocol=protocol)
     if stored is not None:
         among = stored.trials if tried is None else stored.first(tried).trials
         return "searched", {**stored.study["fixed"], **search.best_trial(among).setting}
@@ -163,13 +170,13 @@ class Cell:
     model: str
     trials: int
     label: str = ""
-    """Distinguishes the study from that of ``newtonnet search`` with the same model on the same graph."""
+    """Distinguishes several studies of one model on one graph; that of a list ends in ``list``."""
     protocol: str = "random"
     fixed: Mapping[str, Any] = field(default_factory=dict)
     space: Space | None = None
     """The values to vary; the model's own space if not given."""
     source: str = ""
-    """Where the fixed fields come from, for cells that repeat a setting instead of searching."""
+    """Where the fixed fields come from, for cells that repeat a setting or fill a grid instead of trying a list."""
     patience: int | None = 200
     """Epochs without a better validation score; None: never stop."""
 
@@ -180,46 +187,54 @@ class Cell:
 
     @property
     def _named(self) -> Study:
-        return Study(self.dataset, "", self.model, label=self.label, protocol=self.protocol)
+        label = self.label if self.source else list_name(self.label)
+        return Study(self.dataset, "", self.model, label=label, protocol=self.protocol)
+
+    def earlier(self, results: Path) -> Path:
+        """The file of the search that came before the list."""
+        return search.store_path(results, replace(self._named, label=self.label))
 
     @property
     def wanted(self) -> int:
-        """Settings to try: the requested number, or the whole space if it is smaller.
+        """Settings to try: the requested number, or the whole list or space if it is smaller.
 
         >>> Cell("cora", "mlp", 40).wanted, Cell("cora", "mlp", 40, space={}).wanted
-        (36, 1)
+        (12, 1)
         """
-        return min(self.trials, math.prod(len(values) for values in self._space.values()))
+        there = math.prod(len(values) for values in self._space.values())
+        return min(self.trials, there if self.source else min(there, list_length(self.dataset)))
 
     @property
     def _space(self) -> Space:
         return search.free(search.model_space(self.model) if self.space is None else self.space, self.fixed)
 
-    @property
-    def _first(self) -> list[Setting]:
-        if not self.source:
-            return search.first_settings(self.dataset, self.model)
-        entry = find_model(self.model)
-        return [override(Setting(self.source, entry.options, Config(**entry.training)), self.fixed)]
+    def _with_first(self, study: Study, results: Path) -> Study:
+        """The study and the settings that it tries: the repeated one, or the list that is stored, or else a new one."""
+        if self.source:
+            entry = find_model(self.model)
+            repeated = override(Setting(self.source, entry.options, Config(**entry.training)), self.fixed)
+            return replace(study, first=search.first_trials(study, [repeated]))
+        choices: Choices = stored_list(self.path(results)) or make_list(study, self.earlier(results))
+        return replace(study, first=choices)
 
     def path(self, results: Path) -> Path:
         """The file of the study in the folder of results."""
         return search.store_path(results, self._named)
 
-    def make(self) -> Study:
+    def make(self, results: Path) -> Study:
         """The study itself; loads the graph."""
-        return search.make_study(
+        study = search.make_study(
             self.dataset,
             self.model,
-            first=self._first,
-            label=self.label,
+            label=self._named.label,
             space=self.space,
             fixed=self.fixed,
             protocol=self.protocol,
             patience=self.patience,
         )
+        return self._with_first(study, results)
 
-    def bare(self, checksum: str, splits: int = SPLITS) -> Study:
+    def bare(self, checksum: str, results: Path, splits: int = SPLITS) -> Study:
         """The study without loading the graph, whose checksum is given."""
         study = replace(
             self._named,
@@ -230,14 +245,14 @@ class Cell:
             patience=self.patience,
             metric=CATALOGUE[self.dataset].metric,
         )
-        return replace(study, first=search.first_trials(study, self._first))
+        return self._with_first(study, results)
 
     def stored_study(self, results: Path) -> Study | None:
         """The study as stored, with the stored graph's checksum; None where the file is missing or another study's."""
         stored = search.read_study(self.path(results))
         if stored is None:
             return None
-        study = self.bare(stored["checksum"], stored["splits"] if self.protocol == "fixed" else SPLITS)
+        study = self.bare(stored["checksum"], results, stored["splits"] if self.protocol == "fixed" else SPLITS)
         return study if study.describe() == stored else None
 
     def trials_of(self, results: Path) -> list[Trial]:
@@ -245,8 +260,21 @@ class Cell:
         return [] if self.stored_study(results) is None else search.read_trials(self.path(results))
 
 
+def take_over(cells: Sequence[Cell], results: Path) -> None:
+    """Begin lists with what an earlier search has tried of them before it had seen a score."""
+    for cell in cells:
+        earlier = None if cell.source else search.read_study(cell.earlier(results))
+        if earlier is None or cell.path(results).exists():
+            continue
+        study = cell.bare(earlier["checksum"], results, earlier["splits"])
+        trials = earlier_trials(study, cell.earlier(results))
+        if trials:
+            with search.open_store(results, study) as store:
+                store.append(trials)
+
+
 def model_cells(graphs: Mapping[str, str], models: Iterable[str], request: Request, results: Path) -> list[Cell]:
-    """The search of every model on every requested graph, each graph with its protocol."""
+    """The list of every model on every requested graph, each graph with its protocol."""
     return [
         Cell(dataset, model, trials_of(request.profile, dataset), protocol=graphs[dataset])
         for dataset in chosen_datasets(request, list(graphs))
@@ -283,20 +311,12 @@ def plan(cells: Sequence[Cell], results: Path) -> list[str]:
 
 
 def _seconds(cell: Cell, results: Path) -> float | None:
-    """The mean time of a trial of the cell, or else of the search of its model on its graph; None if unknown."""
+    """The mean time of a trial of the cell, or else of its model on its graph; None if unknown."""
     own = cell.trials_of(results)
-    searched = read_stored(results, cell.dataset, cell.model)
-    there = own or (list(searched.trials) if searched is not None else [])
+    usual = "fixed" if cell.protocol == "fixed" else "random"
+    listed = read_stored(results, cell.dataset, cell.model, protocol=usual)
+    there = own or (list(listed.trials) if listed is not None else search.read_trials(cell.earlier(results)))
     return sum(trial.seconds for trial in there) / len(there) if there else None
-
-
-def mend_best(cells: Sequence[Cell], results: Path) -> None:
-    """Update the table of best settings from what is stored: a crash may have come between the two."""
-    for cell in cells:
-        study = None if cell.source else cell.stored_study(results)
-        trials = [] if study is None else search.read_trials(cell.path(results))
-        if study is not None and trials:
-            search.write_best(results, study, trials)
 
 
 def sweep_cells(
@@ -311,15 +331,12 @@ def sweep_cells(
         known: dict[str, Cell] = {}
         stores: list[tuple[Study, Store, int]] = []
         for cell, _ in missing(cells, results):
-            study = cell.make()
+            study = cell.make(results)
             try:
-                stores.append((study, stack.enter_context(search.open_store(results, study)), cell.trials))
+                stores.append((study, stack.enter_context(search.open_store(results, study)), cell.wanted))
             except search.BusyError as busy:
                 warnings.warn(f"{busy}; it is skipped here", stacklevel=2)
                 continue
             known[study.key] = cell
-        own = {study.key: store for study, store, _ in stores}
         for study, trial in search.sweep_all(stores, executor=executor, stop=stop):
-            if not known[study.key].source:  # a repeated setting is no search's best
-                search.write_best(results, study, own[study.key].trials())
             yield known[study.key], trial

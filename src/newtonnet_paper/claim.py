@@ -11,8 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from filelock import FileLock, Timeout
-
+from newtonnet.files import append, locked
 from newtonnet.meaning import meant
 
 from .exhibit import Report
@@ -66,7 +65,9 @@ class Claim:
         version: raised when a change can alter a result; lines of other versions are ignored.
         load: reads what is summarised from the folder of all results, for claims that are based on other work such as
             searches; by default the lines of the claim's own units.
-        cells: the searches that the claim is based on; they run before any unit.
+        cells: the lists or searches that the claim is based on; they run before any unit.
+        after: units that depend on what is stored, such as the settings that are chosen.
+        plan: what there is still to do beside the cells, one line each, from the request and the folder of results.
     """
 
     name: str
@@ -78,6 +79,8 @@ class Claim:
     version: int = 1
     load: Callable[[Path], Sequence[Line]] | None = None
     cells: "Callable[[Request, Path], Sequence[Cell]] | None" = None
+    after: Callable[[Request, Path], Sequence[Unit]] = lambda request, results: ()
+    plan: Callable[[Request, Path], Sequence[str]] = lambda request, results: ()
 
 
 def define_claim(
@@ -119,19 +122,15 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 def append_line(path: Path, line: Line) -> None:
     """Append one line and wait until it is on disk; a truncated last line is removed first."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(line, allow_nan=False) + "\n"
-    with path.open("a+b") as file:
-        content = path.read_bytes()
-        if content and not content.endswith(b"\n"):
-            start = content.rfind(b"\n") + 1
-            if _parsed(content[start:]) is None:
-                os.truncate(file.fileno(), start)
-            else:  # complete but for its line feed
-                os.write(file.fileno(), b"\n")
-        file.write(text.encode())
-        file.flush()
-        os.fsync(file.fileno())
+    content = path.read_bytes() if path.exists() else b""
+    if content and not content.endswith(b"\n"):
+        start = content.rfind(b"\n") + 1
+        if _parsed(content[start:]) is None:
+            os.truncate(path, start)
+        else:  # complete but for its line feed
+            text = "\n" + text
+    append(path, text.encode())
 
 
 def _parsed(raw: bytes) -> dict[str, Any] | None:
@@ -184,7 +183,7 @@ def pending(claim: Claim, request: Request, results: Path) -> tuple[list[Unit], 
     """The units of a request without a stored line, and the number of all units."""
     check_options(claim, request)
     done = {_identity(line["key"]) for line in own_lines(claim, results)}
-    units = claim.units(request)
+    units = [*claim.units(request), *claim.after(request, results)]
     return [unit for unit in units if _identity(unit.key) not in done], len(units)
 
 
@@ -232,11 +231,9 @@ def _alone(claim: Claim, results: Path) -> Iterator[None]:
     """Refuse a second process: it would do the same work and disturb timings."""
     from newtonnet.search import lock_path
 
-    try:
-        with FileLock(lock_path(results, claim.name), timeout=0):
-            yield
-    except Timeout:
-        raise ValueError(f"another process is running {claim.name} ({lines_path(claim, results)})") from None
+    busy = ValueError(f"another process is running {claim.name} ({lines_path(claim, results)})")
+    with locked(lock_path(results, claim.name), busy=busy):
+        yield
 
 
 def _identity(key: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The command ``newtonnet-paper``: reproduce, bench and scale. Parsing and printing only; imports are lazy."""
+"""The command ``newtonnet-paper``: reproduce, bench, scale, datasets. Parsing and printing only; imports are lazy."""
 
 import json as jsonlib
 import sys
@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from newtonnet.cli import (
     Address,
+    DataRoot,
     ExecutorName,
     Json,
     Place,
@@ -247,14 +248,14 @@ def _left_undone(claim: Claim, request: Request, results: Path) -> int:
 
 def _work(claim: Claim, request: Request, results: Path, *, limit: float | None, place: Place) -> int:
     """Do the work that is not stored yet, searches first, and return the number of pieces left."""
-    from .cells import mend_best, missing, plan
+    from .cells import missing, plan, take_over
 
     deadline = None if limit is None else time.monotonic() + limit
     cells = wanted_cells(claim, request, results)
-    mend_best(cells, results)
+    take_over(cells, results)
     lines = plan(cells, results)
-    for line in lines:
-        console.print(line, style="dim")
+    for line in [*lines, *claim.plan(request, results)]:
+        console.print(line, style="dim", soft_wrap=True)
     if lines:
         _search(cells, results, deadline, place)
     rest = None if deadline is None else max(deadline - time.monotonic(), 0.0)
@@ -411,6 +412,20 @@ def _ratios(results: "list[tuple[ScaleSize, list[Stage]]]") -> dict[str, float]:
         for a, b in zip(first, last, strict=True)
         if a.seconds and b.seconds
     }
+
+
+@app.command()
+def datasets(
+    out: Annotated[Path, typer.Option(help="Markdown file to write.")] = Path("docs/datasets.md"),
+    data_root: DataRoot = None,
+) -> None:
+    """Write a page with the measured statistics of every data set beside the published ones.
+
+    Example: newtonnet-paper datasets --out docs/datasets.md
+    """
+    from .datasets_page import comparison_page, measured_rows
+
+    _save(out, comparison_page(measured_rows(data_root)))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from newtonnet.files import whole_file
 from newtonnet.graphs import BANDS
+from newtonnet.meaning import lacking
 
 from .exhibit import BANDS as NAMES
 from .exhibit import Curves, Figure, Series
@@ -28,8 +29,10 @@ LOOK = Path(__file__).with_suffix(".mplstyle")
 
 def save_figure(figure: Figure, stem: Path) -> list[Path]:
     """Write ``stem.png`` and ``stem.svg`` atomically and return both paths; equal figures give equal files."""
-    import matplotlib
-
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise lacking("drawing a figure needs matplotlib", "paper", error) from None
     paths = [stem.with_name(stem.name + ending) for ending in (".png", ".svg")]
     with matplotlib.rc_context(fname=LOOK):
         drawing = draw(figure)

@@ -15,7 +15,7 @@ from newtonnet.polynomials import (
     divided_differences,
     equispaced,
     lagrange_matrix,
-    lebesgue_constant,
+    newton_filter,
     newton_polynomial,
 )
 from newtonnet.training import band_masks, shape_penalty
@@ -92,7 +92,7 @@ def runge() -> dict[str, Any]:
             points = place(degree)
             interpolant = lagrange_matrix(points, grid) @ _bump(points)
             errors[name].append(float((interpolant - _bump(grid)).abs().max()))
-            constants[name].append(lebesgue_constant(points))
+            constants[name].append(newton_filter(points).condition(4001))
     return {"degrees": list(DEGREES), "errors": errors, "constants": constants}
 
 

@@ -1,6 +1,9 @@
 """Findings and tables as text for a terminal and as markdown, and the page of all results."""
 
-from collections.abc import Iterable, Sequence
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple
 from pathlib import Path
 
@@ -9,8 +12,6 @@ from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.table import Table as Grid
 from rich.text import Text
-
-from newtonnet.files import fill_marked
 
 from .claim import Claim, load_lines
 from .exhibit import Report, Table, Value, Verdict
@@ -21,11 +22,14 @@ Shown = tuple[Claim, Report | None]
 COMMAND = "newtonnet-paper reproduce all --no-run --out docs"
 
 READING = (
-    "How to read the results: intervals and tests are over the splits of one search with one seed. They do not include "
-    "the randomness of the search itself, nor that of rounding, which on chameleon changes one setting's mean by up to "
-    "0.6 points from one population to another ([search.md](search.md)). They use the t distribution and may exceed "
-    "100. Where several settings have the same validation score, the earliest is chosen: on texas and cornell, with 36 "
-    "validation nodes, many do, and another rule would change nested scores there by about a point."
+    "How to read the results: every method of a comparison tries equally many settings, a list that was drawn before "
+    "any score was seen. *Nested* selection takes for each split the setting that is best on that split's own "
+    "validation nodes; with lists, and only with them, it never sees what it is tested on. Intervals and tests are "
+    "over the splits of one list with one seed. They do not "
+    "include the randomness of the list itself, nor that of rounding, which on chameleon changes one setting's mean "
+    "by up to 0.6 points from one population to another ([searching.md](searching.md)). They use the t distribution "
+    "and may exceed 100. Where several settings have the same validation score, the earliest is chosen: on texas and "
+    "cornell, with 36 validation nodes, many do, and another rule would change nested scores there by about a point."
 )
 
 
@@ -113,6 +117,7 @@ def show_stored(claims: Iterable[Claim], results: Path) -> list[Shown]:
 def results_page(shown: Sequence[Shown]) -> str:
     """Every claim with its findings, tables and figures; one line for a claim without stored results."""
     parts = ["# Results", f"This page is written by `{COMMAND}` from stored results; do not edit it by hand."]
+    parts += ["## The paper, part by part", table_markdown(coverage(shown), titled=False)]
     parts += ["## Summary", table_markdown(verdicts(shown), titled=False), READING]
     for claim, report in shown:
         parts += [f"## {claim.name}", f"{claim.statement} ({claim.place}.)"]
@@ -129,6 +134,29 @@ def results_page(shown: Sequence[Shown]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def coverage(shown: Sequence[Shown]) -> Table:
+    """Every figure, table, theorem and protocol statement of the paper: reproduced, different, or not to be had."""
+    reports = {claim.name: report for claim, report in shown}
+    rows = []
+    for part in tomllib.loads(Path(__file__).with_name("parts.toml").read_text(encoding="utf-8"))["part"]:
+        name = part.get("claim")
+        report = reports.get(name) if name else None
+        outcome = part.get("outcome") or _outcome(report, part.get("about", ""))
+        rows.append((part["name"], f"[{name}](#{name})" if name else None, outcome, part.get("note")))
+    return Table("The paper, part by part", ("the paper", "claim", "outcome", "note"), tuple(rows))
+
+
+def _outcome(report: Report | None, about: str) -> str:
+    """In one phrase, by the verdicts on the statements that contain ``about``."""
+    found = [one.verdict for one in (() if report is None else report.findings) if about in one.statement]
+    if not found or set(found) == {Verdict.OPEN}:
+        return "not run yet"
+    if set(found) == {Verdict.HOLDS}:
+        return "reproduced"
+    counts = Counter(str(verdict) for verdict in found)
+    return "differs (" + ", ".join(f"{verdict}: {count}" for verdict, count in counts.items()) + ")"
+
+
 def verdicts(shown: Sequence[Shown]) -> Table:
     """Every statement that was tested, and whether it holds here; claims link to their section of the page."""
     rows = tuple(
@@ -143,7 +171,8 @@ def verdicts(shown: Sequence[Shown]) -> Table:
 def fill_results(text: str, shown: Sequence[Shown]) -> str:
     """Put headline tables between ``<!-- results CLAIM -->`` and ``<!-- end -->``.
 
-    A marker whose claim has nothing stored, or no such table, keeps its contents.
+    ``<!-- findings CLAIM CLAIM ... -->`` gets a list of the findings instead. A marker whose claim has nothing stored,
+    or no such table, keeps its contents.
     """
     tables = {claim.name: report.headline for claim, report in shown if report is not None}
 
@@ -151,4 +180,37 @@ def fill_results(text: str, shown: Sequence[Shown]) -> str:
         table = tables.get(name)
         return None if table is None else table_markdown(table, titled=False)
 
-    return fill_marked(text, "results", make)
+    def tell(names: str) -> str:
+        known = {claim.name: () if report is None else report.findings for claim, report in shown}
+        found = [(name, finding) for name in names.split() for finding in known.get(name, ())]
+        open_ = [name for name in names.split() if not known.get(name)]
+        lines = [f"- **{one.statement}: {one.verdict}** ({name}). Here: {one.ours}." for name, one in found]
+        return "\n".join([*lines, *[f"- Nothing is stored yet: {', '.join(open_)}."] * bool(open_)])
+
+    return fill_marked(fill_marked(text, "results", make), "findings", tell)
+
+
+def fill_marked(text: str, word: str, make: Callable[[str], str | None]) -> str:
+    """Replace the text between the markers ``<!-- WORD ... -->`` and ``<!-- end -->`` of a page.
+
+    Args:
+        text: the page.
+        word: the first word of its markers.
+        make: from the rest of a marker to its text; None keeps the present text.
+
+    Returns:
+        The page with the new text.
+
+    >>> print(fill_marked("<!-- sum 1 2 -->old<!-- end -->", "sum", lambda rest: str(sum(map(int, rest.split())))))
+    <!-- sum 1 2 -->
+    <BLANKLINE>
+    3
+    <BLANKLINE>
+    <!-- end -->
+    """
+
+    def fill(match: re.Match[str]) -> str:
+        body = make(match["rest"])
+        return match[0] if body is None else f"<!-- {word} {match['rest']} -->\n\n{body}\n\n<!-- end -->"
+
+    return re.sub(rf"<!-- {re.escape(word)} (?P<rest>[^\n]+?) -->.*?<!-- end -->", fill, text, flags=re.DOTALL)

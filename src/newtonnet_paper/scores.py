@@ -102,11 +102,15 @@ def split_ratio(dataset: str, protocol: str) -> float:
     entry = CATALOGUE.get(dataset)
     if protocol == "fixed":
         return 0.2 / 0.48 if entry is not None and entry.fixed in ("geom-gcn", "filtered") else 0.5
-    tenths = int(protocol[-1]) if protocol.startswith("weak-") else 6
-    n = _NODES.get(dataset) or (None if entry is None or entry.published is None else entry.published.nodes)
+    twentieths = round(20 * float(protocol.removeprefix("weak-"))) if protocol.startswith("weak-") else 12
+    known = None if entry is None else entry.published
+    n = _NODES.get(dataset) or (None if known is None else known.nodes)
     if n is None:
-        return 2 / tenths
-    return (n - 6 * n // 10 - 2 * n // 10) / (tenths * n // 10)
+        return 4 / twentieths
+    train = twentieths * n // 20
+    if protocol.startswith("few-") and known is not None:
+        train = int(protocol.removeprefix("few-")) * known.classes
+    return (n - 6 * n // 10 - 2 * n // 10) / train
 
 
 def gain(ours: StoredSearch, theirs: StoredSearch, selection: str) -> Estimate | None:
@@ -183,47 +187,66 @@ def _span(values: Sequence[int]) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
-def as_json(searches: Searches) -> dict[str, dict[str, dict[str, Any]]]:
-    """Dataset, then method, to scores in percent; ``mean`` is the paper's selection."""
+def as_json(
+    searches: Searches, trained: Mapping[tuple[str, str], tuple[int, SplitScores]] | None = None
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """Dataset, then method, to scores in percent.
+
+    ``mean`` is that of the final trainings, which ``trained`` has with their number of seeds; where there are none,
+    ``seeds`` is 0 and ``mean`` is the list's own, by the paper's selection.
+    """
     table: dict[str, dict[str, dict[str, Any]]] = {}
     for (dataset, model), stored in searches.items():
         paper, nested = score(stored), score(stored, "nested")
         if paper is None or nested is None:
             continue
         theirs = published.SCORES.get((dataset, model)) if stored.protocol == "random" else None
+        seeds, found = (trained or {}).get((dataset, model), (0, paper))
         table.setdefault(dataset, {})[model] = {
-            "mean": round(paper.mean, 4),
-            "std": round(paper.std, 4),
-            "ci": [round(paper.low, 4), round(paper.high, 4)],
+            "settings": len(stored.trials),
+            "seeds": seeds,
+            "mean": round(found.mean, 4),
+            "std": round(found.std, 4),
+            "ci": [round(found.low, 4), round(found.high, 4)],
             "paper": None if theirs is None else theirs[0],
             "nested": round(nested.mean, 4),
         }
     return table
 
 
-SUPERSCRIPTS = "Superscripts give the number of settings tried where it is lower than for other methods on the graph."
+def overview(
+    searches: Searches,
+    remarks: Mapping[str, str],
+    *,
+    finals: Mapping[tuple[str, str], SplitScores] | None = None,
+    title: str,
+    notes: Sequence[str],
+) -> Table:
+    """Mean ± std of all methods on the graphs in ``remarks``, and the published mean.
 
-
-def overview(searches: Searches, remarks: Mapping[str, str], *, title: str, notes: Sequence[str]) -> Table:
-    """Mean ± std by the paper's selection, and the published mean, of all methods on the graphs in ``remarks``."""
+    The score is that of the final trainings, or where there are none the list's own by the paper's selection.
+    """
     rows = []
     for dataset, remark in remarks.items():
         row: dict[str, Value] = {"graph": f"{dataset} ({remark})" if remark else dataset}
         for model, name in NAMES.items():
-            found, theirs = score(searches.get((dataset, model))), published.SCORES.get((dataset, model))
+            found = (finals or {}).get((dataset, model)) or score(searches.get((dataset, model)))
+            theirs = published.SCORES.get((dataset, model))
             ours = "–" if found is None else f"{found.mean:.2f} ± {found.std:.1f}"
-            row[name] = ours + (f" ({theirs[0]:.2f})" if theirs else "") + _superscript(searches, dataset, model)
+            row[name] = ours + (f" ({theirs[0]:.2f})" if theirs else "")
         rows.append(row)
     return make_table(title, rows, *notes)
 
 
-def _superscript(searches: Searches, dataset: str, model: str) -> str:
-    """The number of settings as a superscript where other methods on the graph have more."""
-    stored = searches.get((dataset, model))
-    most = max((len(one.trials) for (name, _), one in searches.items() if name == dataset), default=0)
-    if stored is None or stored.exhausted or len(stored.trials) == most:
-        return ""
-    return " " + str(len(stored.trials)).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+def chebnetii_note(searches: Searches, datasets: Sequence[str]) -> list[str]:
+    """What ChebNetII is here, where it has a better mean than NewtonNet."""
+    found = {name: scores_of(searches, name) for name in datasets}
+    ahead = [name for name, one in found.items() if {HERO, "chebnetii"} <= one.keys()]
+    ahead = [name for name in ahead if found[name]["chebnetii"].mean > found[name][HERO].mean]
+    text = (
+        "NewtonNet with Chebyshev points, K = 10 and no regulariser: that is ChebNetII here, which has a higher mean on"
+    )
+    return [f"{text} {', '.join(ahead)}."] * bool(ahead)
 
 
 def _both_selections(stored: StoredSearch) -> dict[str, Value] | None:
@@ -274,8 +297,10 @@ def graph_table(searches: Searches, dataset: str, *, command: str) -> Table | No
         rows,
         f"{'ROC-AUC' if metric == 'roc_auc' else 'Accuracy'} in percent. {how_made(list(there.values()))} Intervals "
         "and p-values use the t distribution with the variance of Nadeau and Bengio; p-values are adjusted by Holm's "
-        "method for the number of methods. Where a search has fewer settings than NewtonNet's, NewtonNet − method and "
-        "p use only as many of NewtonNet's, its first; a search that has tried its whole space is compared with all.",
+        "method for the number of methods on this graph; the findings adjust them for all graphs. Where a search has "
+        "fewer settings than NewtonNet's, NewtonNet − method and p use only as many of NewtonNet's, its "
+        "first; a search that has tried its whole space is compared with all.",
+        *chebnetii_note(searches, [dataset]),
         f"Command: `{command}`",
     )
 
@@ -302,9 +327,10 @@ class Standing:
         whole: graphs on which every method has a score.
         first: those of them on which no method has a better mean, each with the smallest lead over another method.
         clear: those of them on which every other method is significantly worse.
-        ahead: (graph, method) where NewtonNet is significantly better.
-        behind: (graph, method) where it is significantly worse.
+        ahead: (graph, method) where NewtonNet is significantly better, by Holm's method over all pairs.
+        behind: (graph, method) where it is significantly worse, likewise.
         compared: number of pairs.
+        by_graph: how many are better and worse by Holm's method over the pairs of each graph alone.
     """
 
     whole: tuple[str, ...]
@@ -313,6 +339,7 @@ class Standing:
     ahead: tuple[tuple[str, str], ...]
     behind: tuple[tuple[str, str], ...]
     compared: int
+    by_graph: tuple[int, int] = (0, 0)
 
     def verdict(self, led: Collection[str]) -> Verdict:
         """The verdict on "NewtonNet is first on these graphs"; differences that may be chance do not count."""
@@ -332,7 +359,8 @@ class Standing:
             f"first by mean on {len(self.first)} of the {len(self.whole)} graphs with all methods"
             + (f" ({leads})" if leads else "")
             + f"; of {self.compared} comparisons significantly better in {len(self.ahead)}{_by_graph(self.ahead)}, "
-            f"significantly worse in {len(self.behind)}{_by_graph(self.behind)}"
+            f"significantly worse in {len(self.behind)}{_by_graph(self.behind)}, by Holm's method over all of them; "
+            "over those of each graph alone better in {} and worse in {}".format(*self.by_graph)
         )
 
 
@@ -347,17 +375,21 @@ def standing(searches: Searches, datasets: Sequence[str]) -> Standing:
     """NewtonNet against all others on some graphs."""
     tests = {name: differences(searches, name, "nested") for name in datasets}
     pairs = [(name, model, *found) for name, one in tests.items() for model, found in one.items()]
-    sure = [(name, model, difference.mean) for name, model, difference, p in pairs if p < SIGNIFICANT]
+    adjusted = holm([difference.p for _, _, difference, _ in pairs])
+    overall = {(name, model): p for (name, model, _, _), p in zip(pairs, adjusted, strict=True)}
+    sure = [(name, model, one.mean) for name, model, one, _ in pairs if overall[name, model] < SIGNIFICANT]
+    by_graph = [one.mean > 0 for _, _, one, p in pairs if p < SIGNIFICANT]
     whole = tuple(name for name, one in tests.items() if len(one) == len(NAMES) - 1)
     nearest = {name: min(tests[name].items(), key=lambda found: found[1][0].mean) for name in whole}
     first = {name: (model, lead) for name, (model, (lead, _)) in nearest.items() if lead.mean >= 0}
     return Standing(
         whole=whole,
         first=first,
-        clear=tuple(name for name in first if all(p < SIGNIFICANT for _, p in tests[name].values())),
+        clear=tuple(name for name in first if all(overall[name, model] < SIGNIFICANT for model in tests[name])),
         ahead=tuple((name, model) for name, model, mean in sure if mean > 0),
         behind=tuple((name, model) for name, model, mean in sure if mean < 0),
         compared=len(pairs),
+        by_graph=(by_graph.count(True), by_graph.count(False)),
     )
 
 
@@ -392,9 +424,9 @@ def effort_table(searches: Searches, datasets: Sequence[str], *, command: str) -
         )
     ]
     return make_table(
-        "Cost of the searches",
+        "Cost of the lists",
         rows,
         "Each setting is trained on all splits. Hours left are estimated from the mean time of the settings tried, and "
-        "only for searches that have begun (`newtonnet search --plan` measures the others).",
+        "only for lists that have begun.",
         f"Command: `{command}`",
     )

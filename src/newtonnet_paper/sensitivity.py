@@ -38,7 +38,7 @@ def cells(request: Request, results: Path) -> list[Cell]:
     made = []
     for dataset in chosen_datasets(request, GRAPHS):
         for cell in _grids(results, dataset):
-            begun = read_stored(results, dataset, cell.model, label=cell.label)
+            begun = read_stored(results, dataset, cell.model, label=cell.label, repeats=True)
             source, fixed = (cell.source, cell.fixed) if begun is None else begun.repeated
             made.append(replace(cell, source=source, fixed=fixed))
     return made
@@ -68,7 +68,7 @@ def load(results: Path) -> list[Line]:
     wanted += [(graph, "degree") for graph in DEGREE_GRAPHS]
     lines: list[Line] = []
     for graph, what in wanted:
-        stored = read_stored(results, graph, HERO, label=f"vary-{what}")
+        stored = read_stored(results, graph, HERO, label=f"vary-{what}", repeats=True)
         if stored is not None:
             now = next(cell.fixed for cell in _grids(results, graph) if cell.label == stored.label)
             lines.append({"what": what, "stored": stored, "current": stored.repeats(now)})

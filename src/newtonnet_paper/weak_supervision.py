@@ -36,7 +36,7 @@ _CAPTION = "Test accuracy over the share of training nodes; the band is NewtonNe
 
 
 def cells(request: Request, results: Path) -> list[Cell]:
-    """One setting of each method at every ratio: the one its search on random splits selects, else the published one.
+    """One setting of each method at every ratio: the best of its list on random splits, else the published one.
 
     A method with stored results keeps their setting, even where its search would select another one now.
     """
@@ -52,9 +52,9 @@ def cells(request: Request, results: Path) -> list[Cell]:
 
 
 def equally_many(results: Path, dataset: str) -> int | None:
-    """Settings of each search that count: the number of the shortest search; None where nothing was searched.
+    """Settings of each list that count: those of the one that is done least; None where nothing was tried.
 
-    A search that has tried its whole space would find no more, and a missing one uses its published setting.
+    A list that is its whole space would have no more, and a missing one uses its published setting.
     """
     labels = {PLAIN: WITHOUT}
     found = [read_stored(results, dataset, _model(method), label=labels.get(method, "")) for method in METHODS]
@@ -75,7 +75,7 @@ def _model(method: str) -> str:
 
 
 def _label(method: str) -> str:
-    return "selected-gammas0" if method == PLAIN else "selected"
+    return "chosen-gammas0" if method == PLAIN else "chosen"
 
 
 def _name(method: str) -> str:
@@ -98,8 +98,9 @@ def load(results: Path) -> list[Line]:
 
 def _stored(results: Path, dataset: str, method: str) -> dict[int, StoredSearch]:
     """What is stored of a method, by tenths of training nodes."""
+    kind: dict[str, Any] = {"label": _label(method), "repeats": True}
     found = {
-        tenth: read_stored(results, dataset, _model(method), label=_label(method), protocol=f"weak-0.{tenth}")
+        tenth: read_stored(results, dataset, _model(method), protocol=f"weak-0.{tenth}", **kind)
         for tenth in TENTHS["paper"]
     }
     return {tenth: stored for tenth, stored in found.items() if stored is not None}

@@ -5,8 +5,11 @@ import pytest
 from newtonnet.datasets import CATALOGUE
 from newtonnet.search import Study, Trial, open_store
 from newtonnet.training import FREQUENCIES
+from newtonnet_paper.lists import list_name
 
 SPLITS = 10
+REPEATED = ("chosen", "released", "vary-")
+"""Labels of studies that repeat a setting or fill a grid; all others try lists."""
 
 
 def spread(mean, *, step=0.01, splits=SPLITS):
@@ -27,7 +30,7 @@ def store(tmp_path):
         label="",
         protocol="random",
         fixed=None,
-        source="proposed",
+        source="drawn",
         patience=200,
         study=None,
         numbers=None,
@@ -37,7 +40,7 @@ def store(tmp_path):
             dataset,
             "sum",
             model,
-            label=label,
+            label=label if label.startswith(REPEATED) else list_name(label),
             space=columns.get("space", {}),
             protocol=protocol,
             fixed=fixed or {},

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import newtonnet_paper
-from newtonnet.cli import app as library
 from newtonnet.cli import seconds
 from newtonnet_paper.cli import app
 from newtonnet_paper.cli import run_command as run
@@ -133,33 +132,12 @@ def test_missing_cells_are_planned_then_searched_and_the_table_is_stored(capsys,
     monkeypatch.setattr("newtonnet_paper.cli.wanted_cells", lambda *_: cells)
     assert run(app, ["reproduce", "table1", "--workers", "1"]) == 0
     captured = capsys.readouterr()
-    assert "mlp on digits: 2 of 2 settings to try" in captured.err
-    assert (tmp_path / "results/search/digits/mlp.jsonl").exists()
-    assert json.loads((tmp_path / "results/search/best.json").read_text())["digits"]["mlp"]["trials"] == 2
-    stored = (tmp_path / "results/search/digits/mlp.jsonl").read_bytes()
+    assert "mlp-list on digits: 2 of 2 settings to try" in captured.err
+    assert (tmp_path / "results/search/digits/mlp-list.jsonl").exists()
+    stored = (tmp_path / "results/search/digits/mlp-list.jsonl").read_bytes()
     assert run(app, ["reproduce", "table1", "--workers", "1"]) == 0
     assert "settings to try" not in capsys.readouterr().err
-    assert (tmp_path / "results/search/digits/mlp.jsonl").read_bytes() == stored
-
-
-@pytest.mark.filterwarnings("default")
-def test_trials_of_another_search_are_neither_shown_nor_taken_for_work_done(capsys, tmp_path, monkeypatch):
-    from newtonnet_paper import table1
-    from newtonnet_paper.cells import Cell
-
-    monkeypatch.setattr(table1, "NAMES", {"mlp": "MLP"})
-    only_digits(monkeypatch, table1.PAPER_GRAPHS)
-    monkeypatch.setattr("newtonnet_paper.cli.wanted_cells", lambda *_: [Cell("digits", "mlp", 2)])
-    assert (
-        run(library, ["search", "digits", "--model", "mlp", "--trials", "2", "--splits", "2", "--max-epochs", "2"]) == 0
-    )
-    capsys.readouterr()
-    assert run(app, ["reproduce", "table1", "--json"]) == 0
-    captured = capsys.readouterr()
-    assert json.loads(captured.out) == {}
-    assert "mlp.jsonl is ignored: splits 2 instead of 10, max_epochs 2 instead of 2000" in captured.err
-    assert run(app, ["reproduce", "table1", "--workers", "1"]) == 2
-    assert "holds another study (splits 2, here 10; max_epochs 2, here 2000" in capsys.readouterr().err
+    assert (tmp_path / "results/search/digits/mlp-list.jsonl").read_bytes() == stored
 
 
 def test_graphs_are_checked_and_picked_where_nothing_is_trained(capsys):
@@ -183,7 +161,7 @@ def test_only_the_page_beside_the_folder_of_pages_is_filled(tmp_path, monkeypatc
         (["all", "--datasets", "cora"], "all shows what is stored"),
         (["all", "--time-limit", "soon"], "all shows what is stored"),
         (["table1", "--json", "--datasets", ""], "unknown graph ''"),
-        (["tabel1"], "theory, untouched, weak-supervision, all"),
+        (["tabel1"], "theory, untouched, weak-supervision, wide, all"),
     ],
 )
 def test_what_would_be_ignored_is_refused(capsys, arguments, message):

@@ -3,9 +3,10 @@ from dataclasses import fields
 from pathlib import Path
 
 from newtonnet.search import Study, best_path, read_study, read_trials, summarise_study
+from newtonnet.search.store import valid_trials
 from newtonnet_paper.claim import Claim, all_claims
-from newtonnet_paper.exhibit import Figure, Finding, Report, Table
-from newtonnet_paper.pages import fill_results, results_page, show_stored
+from newtonnet_paper.exhibit import Figure, Finding, Report, Table, Verdict
+from newtonnet_paper.pages import coverage, fill_results, results_page, show_stored
 
 PROJECT = Path(__file__).parents[2]
 
@@ -54,7 +55,10 @@ def test_the_best_settings_are_those_of_the_stored_trials():
             path = results / "search" / dataset / f"{name}.jsonl"
             described = read_study(path)
             study = Study(**{field.name: described[field.name] for field in fields(Study)})
-            assert {**summarise_study(study, read_trials(path)), "study": row["study"]} == row, (dataset, name)
+            assert {**summarise_study(study, valid_trials(study, read_trials(path))), "study": row["study"]} == row, (
+                dataset,
+                name,
+            )
 
 
 def test_a_claim_with_a_page_of_its_own_shows_only_findings():
@@ -68,7 +72,42 @@ def test_a_claim_with_a_page_of_its_own_shows_only_findings():
 def test_marked_places_are_filled_and_others_kept():
     text = "x\n<!-- results squares -->\nold\n<!-- end -->\ny\n<!-- results cubes -->\nkept\n<!-- end -->\n"
     new = fill_results(text, [(claim("squares"), REPORT), (claim("cubes"), None)])
-    assert "old" not in new
+    assert "old\n" not in new
     assert "<!-- results squares -->\n\n| name | value |" in new
     assert new.endswith("y\n<!-- results cubes -->\nkept\n<!-- end -->\n")
     assert fill_results(new, [(claim("squares"), REPORT)]) == new
+
+
+def test_every_part_of_the_paper_has_a_row_with_an_outcome():
+    found = Report(
+        (
+            Finding("Lemma 1: a", "", "", Verdict.HOLDS),
+            Finding("Theorem 1: b", "", "", Verdict.HOLDS),
+            Finding("Theorem 1: c", "", "", Verdict.FAILS),
+        )
+    )
+    rows = {row[0]: row[1:3] for row in coverage([(claim("theory"), found), (claim("cost"), None)]).rows}
+    outcomes = {name.split(":")[0]: outcome for name, (_, outcome) in rows.items()}
+    assert outcomes["Lemma 3.1"] == "reproduced"
+    assert outcomes["Theorem 3.2"] == "differs (holds: 1, does not hold: 1)"
+    assert outcomes["Theorem 3.3"] == outcomes["Tables 2 to 4"] == "not run yet"
+    assert all(
+        outcome.startswith(("reproduced", "differs", "cannot be had", "not run")) for _, outcome in rows.values()
+    )
+    claims = {link.strip("[").split("]")[0] for link, _ in rows.values() if link}
+    assert claims <= {one.name for one in all_claims()}
+    assert {one.name for one in all_claims() if "not in the paper" not in one.place} == claims
+
+
+def test_the_parts_name_findings_that_exist():
+    table = coverage(show_stored(all_claims(), PROJECT / "results"))
+    assert all(
+        row[2] != "not run yet" for row in table.rows if row[1] in ("[theory](#theory)", "[frequency](#frequency)")
+    )
+
+
+def test_marked_lists_of_findings_are_filled():
+    text = "<!-- findings squares cubes -->\nold\n<!-- end -->\n"
+    new = fill_results(text, [(claim("squares"), REPORT), (claim("cubes"), None)])
+    assert "- **they grow: holds** (squares). Here: yes.\n- Nothing is stored yet: cubes." in new
+    assert "old\n" not in new

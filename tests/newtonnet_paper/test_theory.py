@@ -4,9 +4,11 @@ import pytest
 from newtonnet_paper.claim import Request
 from newtonnet_paper.theory import THEORY
 from newtonnet_paper.theory.checks import (
+    between_example,
     chance_homophily,
     check_by_homophily,
     check_lemma1,
+    check_normalised,
     check_theorem1,
     check_theorem2,
     class_energies,
@@ -141,6 +143,33 @@ def test_affine_gap_has_the_sign_of_chance_minus_homophily_on_the_path():
     assert separation_gap(*affine_pair(spaces), class_energies(other, spaces), other) > 0
 
 
+def test_on_the_normalised_laplacian_the_sign_follows_the_weighted_homophily():
+    result = check_normalised(trials=300, seed=3)
+    assert result["violations"]["weighted"] == 0
+    assert 0 < result["violations"]["plain"] == result["between"]
+    assert result["identity_error"] < 1e-12
+
+
+def test_weighted_homophily_counts_edges_by_their_degrees():
+    sample = Sample(PATH_OF_FOUR, np.array([0, 0, 1, 1]))  # ends weigh 1/sqrt(2), the middle edge 1/2
+    assert sample.weighted_homophily == pytest.approx(2 / np.sqrt(2) / (2 / np.sqrt(2) + 0.5))
+    assert sample.homophily == pytest.approx(2 / 3)
+
+
+def test_the_graph_between_the_two_homophilies_is_real():
+    example = between_example()
+    labels = np.array(example["labels"])
+    adjacency = spectrum_of(example["edges"], len(labels))
+    same = labels[:, None] == labels
+    assert (adjacency * same).sum() / adjacency.sum() > 0.5
+    scale = 1 / np.sqrt(adjacency.sum(axis=1))
+    matrix = -scale[:, None] * adjacency * scale  # g1² - g2² = λ - 1
+    distance = np.diag(matrix)[:, None] + np.diag(matrix) - 2 * matrix
+    gap = distance[~same].mean() - distance[same].mean()
+    assert gap == pytest.approx(example["gap"], abs=1e-6)
+    assert gap > 0  # the theorem says below 0 for h > 1/C
+
+
 def test_the_counterexample_to_theorem_2_is_real():
     example = smallest_example()
     labels = np.array(example["labels"])
@@ -185,6 +214,7 @@ def test_summary_calls_each_statement_by_its_numbers():
             "lemma1": check_lemma1(trials=50),
             "theorem1": one,
             "theorem2": two,
+            "normalised": check_normalised(trials=5),
             "by_homophily": check_by_homophily(graphs=1, pairs=1, nodes=40),
         }
         return [{"key": {"check": name}, "result": result} for name, result in results.items()]
@@ -194,9 +224,17 @@ def test_summary_calls_each_statement_by_its_numbers():
     assert verdicts["Theorem 1 for filters of at least 0 and the Laplacian D - A"] == "holds"
     assert verdicts["Theorem 2 for any two filters of Theorem 1, at least 0"] == "does not hold"
     broken = THEORY.summarise(lines({"plain": 1}, {"affine": 1}))
-    assert "holds" not in [finding.verdict for finding in broken.findings]
+    assert [finding.statement for finding in broken.findings if finding.verdict == "holds"] == [
+        "Theorem 2 there with every edge weighted by 1/√(d_s d_t) in h"
+    ]
     assert THEORY.summarise([]).findings[0].verdict == "not measured yet"
 
 
 def test_every_check_is_one_unit():
-    assert [unit.key["check"] for unit in THEORY.units(Request())] == ["lemma1", "theorem1", "theorem2", "by_homophily"]
+    assert [unit.key["check"] for unit in THEORY.units(Request())] == [
+        "lemma1",
+        "theorem1",
+        "theorem2",
+        "normalised",
+        "by_homophily",
+    ]

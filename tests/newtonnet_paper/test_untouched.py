@@ -55,6 +55,12 @@ def test_runs_with_less_time_do_not_mix_in():
     assert summarise(lines).tables[0].rows[0][-2] == "-5.00 ± 5.00 (GCN)"
 
 
+def test_graphs_that_are_tuned_on_now_leave_the_table():
+    (row,) = summarise([*stored([0.5, 0.7], [0.1, 0.2], [0.6, 0.7]), line("tolokers", "gcn", 0, 0.7)]).tables[0].rows
+    assert row[0] == "actor"
+    assert "tolokers" not in UNTOUCHED
+
+
 def test_nothing_stored_is_said():
     assert summarise([]).findings[0].ours == "nothing stored"
 

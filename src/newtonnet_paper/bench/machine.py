@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from newtonnet import __version__
 from newtonnet.graphs import Graph, normalised_operator, propagate
 
 BUSY = 0.5
@@ -78,8 +79,8 @@ def describe_machine(limits: Limits) -> dict[str, Any]:
         "caches": _caches(),
         "memory_gb": round(total_memory() / 2**30, 1),
         "system": f"{platform.system()} {platform.machine()}",
-        "versions": {"python": platform.python_version()}
-        | {name: found for name in ("newtonnet", "torch", "torch_geometric") if (found := _version(name))},
+        "versions": {"python": platform.python_version(), "newtonnet": __version__}
+        | {name: found for name in ("torch", "torch_geometric") if (found := _version(name))},
         "bandwidth_gb_per_s": round(limits.bandwidth / 1e9, 2),
         "multiply_adds_g_per_s": round(limits.multiply_adds / 1e9, 1),
         "load": round(load(), 2),

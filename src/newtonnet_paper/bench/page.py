@@ -5,9 +5,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from newtonnet.files import fill_marked
 from newtonnet_paper.exhibit import Table
-from newtonnet_paper.pages import table_markdown
+from newtonnet_paper.pages import fill_marked, table_markdown
 
 Result = Mapping[str, Any]
 """What ``run_bench`` returns."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from newtonnet.datasets import PAPER_SEED, Split
-from newtonnet.graphs import Graph, band_projectors
+from newtonnet.graphs import BANDS, Graph, spectrum
 from newtonnet.nn import Noise, Population
 from newtonnet.training import Batch, Config, Evaluation, FinalEvaluation, Run, roc_auc
 
@@ -34,6 +34,18 @@ def candidate_filters() -> NDArray[np.float64]:
 def projector_stack(graph: Graph) -> Tensor:
     """Projectors onto the three bands from one eigendecomposition, float32, ``(3, n, n)``."""
     return torch.from_numpy(np.stack(band_projectors(graph))).float()
+
+
+def band_projectors(graph: Graph) -> tuple[NDArray[np.float64], ...]:
+    r"""Orthogonal projectors onto the low, middle and high frequencies, each ``(n, n)``; they sum to the identity.
+
+    A filter with one amplitude per band is :math:`g(L) = g_{low} P_{low} + g_{mid} P_{mid} + g_{high} P_{high}`.
+    """
+    frequencies, vectors = spectrum(graph)
+    # Rounding must not split an eigenspace on the edge of a band (the cube's frequencies are 0, 2/3, 4/3, 2).
+    band = np.searchsorted(BANDS, frequencies + 1e-9, side="right")
+    low, high = (vectors[:, band == b] @ vectors[:, band == b].T for b in (0, 2))
+    return low, np.eye(graph.nodes) - low - high, high
 
 
 def apply_filters(projectors: Tensor, amplitudes: Tensor, x: Tensor) -> Tensor:

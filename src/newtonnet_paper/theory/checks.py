@@ -190,7 +190,7 @@ def _example(
 
 
 def class_energies(sample: Sample, spaces: Eigenspaces) -> Array:
-    r"""Energy of the centred class indicators in each eigenspace of D - A.
+    r"""Energy of the centred class indicators in each eigenspace of a Laplacian.
 
     .. math:: p_i = \|U_i^\top Y\|^2, \qquad Y_{sc} = [y_s = c] - \frac1C
     """
@@ -252,6 +252,56 @@ def check_theorem2(*, trials: int = 400, seed: int = 0) -> dict[str, Any]:
         "factors": _factors(rng),
         "example": smallest_example(),
     }
+
+
+def weighted_gap(sample: Sample) -> float:
+    r"""The gap of :func:`affine_pair` on the normalised Laplacian by its closed form.
+
+    .. math:: \frac{2C^2}{N^2 (C - 1)} \left(\frac1C - h_w\right) \sum_{s,t} \hat A_{st}, \qquad
+              h_w = \frac{\sum_{s,t} \hat A_{st} [y_s = y_t]}{\sum_{s,t} \hat A_{st}}
+    """
+    n, c = len(sample.labels), sample.classes
+    total = n - sample.normalised.sum()
+    return float(2 * c**2 / (n**2 * (c - 1)) * total * (1 / c - sample.weighted_homophily))
+
+
+def check_normalised(*, trials: int = 400, seed: int = 0) -> dict[str, Any]:
+    """Affine differences on the normalised Laplacian: the sign by h, and by h with edges weighted by degree."""
+    rng = np.random.default_rng(seed)
+    wrong, done, between, worst = Counter[str](), 0, 0, 0.0
+    while done < trials:
+        sample = random_sample(rng)
+        pivot = 1 / sample.classes
+        ratios = {"plain": sample.homophily, "weighted": sample.weighted_homophily}
+        if min(abs(h - pivot) for h in ratios.values()) < 1e-9:
+            continue
+        done += 1
+        spaces = eigenspaces(sample.normalised)
+        gap = separation_gap(*affine_pair(spaces), class_energies(sample, spaces), sample)
+        worst = max(worst, abs(gap - weighted_gap(sample)))
+        between += (ratios["plain"] > pivot) != (ratios["weighted"] > pivot)
+        for name, h in ratios.items():
+            wrong[name] += contradicts(gap, h, pivot)
+    return {
+        "trials": trials,
+        "violations": {name: wrong[name] for name in ("plain", "weighted")},
+        "between": between,
+        "identity_error": worst,
+        "example": between_example(),
+    }
+
+
+def between_example() -> dict[str, Any]:
+    """Four connected nodes of one class, each with a leaf of the other: h = 0.6, and h weighted by degree is 3/7.
+
+    No connected graph of six nodes or fewer with two equal classes has the two on different sides of 1/2.
+    """
+    adjacency = np.block([[1 - np.eye(4), np.eye(4)], [np.eye(4), np.zeros((4, 4))]])
+    sample = Sample(adjacency, np.repeat([0, 1], 4))
+    spaces = eigenspaces(sample.normalised)
+    energies, pair = class_energies(sample, spaces), affine_pair(spaces)
+    facts = {"labels": sample.labels.tolist(), "homophily": sample.homophily}
+    return _example(adjacency, spaces, energies, pair, separation_gap(*pair, energies, sample), **facts)
 
 
 def check_by_homophily(*, graphs: int = 10, pairs: int = 20, nodes: int = 120, seed: int = 0) -> dict[str, Any]:

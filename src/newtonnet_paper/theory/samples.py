@@ -45,8 +45,16 @@ class Sample:
     @property
     def homophily(self) -> float:
         """Share of edges that join equal labels."""
+        return self._agreement(self.adjacency)
+
+    @property
+    def weighted_homophily(self) -> float:
+        r"""The same share where an edge counts :math:`1/\sqrt{d_s d_t}`, as in the normalised adjacency."""
+        return self._agreement(np.eye(len(self.labels)) - self.normalised)
+
+    def _agreement(self, weights: Array) -> float:
         same = self.labels[:, None] == self.labels
-        return float((self.adjacency * same).sum() / self.adjacency.sum())
+        return float((weights * same).sum() / weights.sum())
 
 
 def random_sample(rng: np.random.Generator) -> Sample:
