@@ -8,7 +8,7 @@ export NEWTONNET_DATA ?= $(abspath ../shared/data)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench check format clean
+.PHONY: help demo test bench check format docs dist clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -17,7 +17,7 @@ $(VENV)/installed: pyproject.toml setup.py constraints.txt $(wildcard src/newton
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,cluster]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[all,dev,docs]'
 	touch $@
 
 demo: $(VENV)/installed ## train on the embedded graphs and write out/demo/report.html
@@ -38,6 +38,12 @@ check: $(VENV)/installed ## format, lint and types, without changing anything
 format: $(VENV)/installed ## rewrite the code in the house's format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: $(VENV)/installed ## build the documentation site in out/docs; warnings are errors
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs out/docs
+
+dist: $(VENV)/installed ## build the source distribution and the wheel of this platform in dist
+	$(BIN)/python -m build --outdir dist
 
 clean: ## remove the environment and everything that was made
 	rm -rf $(VENV) out build dist .mypy_cache .pytest_cache .ruff_cache src/*.egg-info src/newtonnet/kernels/*.so

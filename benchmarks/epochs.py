@@ -3,13 +3,15 @@
     python benchmarks/epochs.py OLD_CHECKOUT NEW_CHECKOUT [--graphs cora chameleon] [--members 1 64] [--rounds 5]
 
 Each checkout runs in a process of its own with ``PYTHONPATH=<checkout>/src``. An epoch is the slope between a short and
-a long training with one thread; the smallest of all rounds counts, in CPU time (``--clock wall`` for wall time on a
-quiet machine). ``NEWTONNET_DATA`` names the folder of the data sets; penn94-sized is generated.
+a long training with one thread, in CPU time (``--clock wall`` for wall time on a quiet machine). The table shows the
+smallest of all rounds and the median of the rounds' ratios, which a machine that changes its pace disturbs least.
+``NEWTONNET_DATA`` names the folder of the data sets; penn94-sized is generated.
 """
 
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import time
@@ -41,10 +43,9 @@ def main() -> None:
                 task = {"model": model, "graph": graph, "members": members, "dropout": given.dropout}
                 task |= {"seconds": given.seconds, "clock": given.clock}
                 rounds = [[_ask(worker, task) for worker in workers] for _ in range(given.rounds)]
-                old, new = (min(row[i] for row in rounds) for i in range(2))
-                print(
-                    f"{model:14s}{graph:14s}{members:8d}{1e3 * old:10.3f}{1e3 * new:10.3f}{new / old:8.3f}", flush=True
-                )
+                old, new = (1e3 * min(row[i] for row in rounds) for i in range(2))
+                ratio = statistics.median(row[1] / row[0] for row in rounds)
+                print(f"{model:14s}{graph:14s}{members:8d}{old:10.3f}{new:10.3f}{ratio:8.3f}", flush=True)
     for worker in workers:
         worker.stdin.close()  # type: ignore[union-attr]
         worker.wait()
@@ -73,8 +74,8 @@ def _work() -> None:
         graph = graphs.get(task["graph"]) or graphs.setdefault(task["graph"], _graph(task["graph"]))
         key = json.dumps(task)
         if key not in counts:
-            _train(task, graph, 3)
-            counts[key] = max(2, min(1000, int(task["seconds"] * 8 / _train(task, graph, 8))))
+            _train(task, graph, 1)
+            counts[key] = max(2, min(1000, int(task["seconds"] * 3 / _train(task, graph, 3))))
         short, long = _train(task, graph, 1), _train(task, graph, 1 + counts[key])
         print((long - short) / counts[key], flush=True)
 

@@ -20,6 +20,11 @@ RAY = ("tests/search/test_ray_executor.py", "tests/out_of_core/test_ray_training
 """Tests that start clusters: one after the other, in one process, or they starve each other."""
 
 
+def pytest_addoption(parser):
+    """The length of the campaigns in tests/campaigns, see docs/reliability.md."""
+    parser.addoption("--campaign", choices=("short", "long"), default="short", help="length of tests/campaigns")
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """Every test by itself to whoever is free, but those of Ray together. (Marks for groups do not reach pytest 9.)"""

@@ -3,14 +3,21 @@
 import runpy
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
+
+from newtonnet import Options, build
+from newtonnet.datasets import csbm
+from newtonnet.training import band_masks, shape_penalty
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
+IN_ONE_FILE = "newtonnet_in_100_lines"
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_example_is_short_and_runs(path, capsys):
-    assert path.read_text().count("\n") <= 40
+    assert path.read_text().count("\n") <= (100 if path.stem == IN_ONE_FILE else 40)
     runpy.run_path(str(path), run_name="__main__")
     assert capsys.readouterr().out.strip()
 
@@ -20,3 +27,52 @@ def test_the_pyg_model_learns_a_high_pass_filter(capsys):
     values = names["model"].filter.values.tolist()
     assert names["accuracy"] > 0.85
     assert sum(values[4:]) > sum(values[:2])
+
+
+def test_the_regulariser_sharpens_the_filter_of_the_pyg_layer(capsys):
+    plain, shaped = (runpy.run_path(str(EXAMPLES[0].parent / f"{name}.py")) for name in ("pyg_model", "pyg_shape"))
+    ratios = [
+        values[-1] / values.sum() for values in (plain["model"].filter.values.relu(), shaped["conv"].values.relu())
+    ]
+    assert ratios[1] > ratios[0]
+    assert shaped["homophily"].item() < 0.2
+    assert shaped["accuracy"] > 0.85
+
+
+def test_the_paper_in_one_file_has_the_logits_penalty_and_gradients_of_the_library():
+    names = runpy.run_path(str(next(path for path in EXAMPLES if path.stem == IN_ONE_FILE)))
+    graph = csbm(0.2, nodes=60, features=9, degree=4.0)
+    ours = build("newtonnet", graph, Options(hidden=7, nonnegative=True), dtype=torch.float64)
+    theirs = names["NewtonNet"](9, graph.classes, hidden=7).double().eval()
+    theirs.points = theirs.points.double()
+    t = torch.tensor([0.3, 1.2, -0.4, 0.9, 2.0, 0.1], dtype=torch.float64)
+    with torch.no_grad():
+        ours.filter_parameters()["values"].copy_(t[:, None])
+        theirs.values.copy_(t)
+        theirs.first.weight.copy_(ours.weight1[:, 0].T)
+        theirs.first.bias.copy_(ours.bias1[0])
+        theirs.second.weight.copy_(ours.weight2[0].T)
+        theirs.second.bias.copy_(ours.bias2[0])
+    logits = ours(ours.prepare(graph))[:, 0]
+    features = torch.tensor(np.asarray(graph.features), dtype=torch.float64)
+    same = theirs(features, names["laplacian"](graph.adjacency).double())
+    torch.testing.assert_close(same, logits, rtol=0, atol=1e-6)
+
+    gammas = (1.0, 3.0, 5.0)
+    known = {"homophily": torch.tensor([0.2]), "pivot": torch.tensor(1 / graph.classes)}
+    amplitudes = ours.filter.amplitudes(ours.filter_parameters())
+    penalty = shape_penalty(amplitudes, band_masks(ours.filter.points), gammas=torch.tensor([gammas]).T, **known)
+    other = names["shape_penalty"](theirs.points, theirs.amplitudes(), 0.2, graph.classes, gammas)
+    torch.testing.assert_close(other, penalty[0], rtol=0, atol=1e-6)
+
+    labels = torch.tensor(graph.labels)
+    for result, cost in ((logits, penalty.sum()), (same, other)):
+        (torch.nn.functional.cross_entropy(result, labels) + cost).backward()
+    pairs = {
+        "values": (theirs.values.grad, ours.filter_parameters()["values"].grad[:, 0]),
+        "weight1": (theirs.first.weight.grad, ours.weight1.grad[:, 0].T),
+        "bias1": (theirs.first.bias.grad, ours.bias1.grad[0]),
+        "weight2": (theirs.second.weight.grad, ours.weight2.grad[0].T),
+    }
+    for name, (found, expected) in pairs.items():
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-6, msg=name)

@@ -1,4 +1,5 @@
 import contextlib
+import warnings
 
 import numpy as np
 import pytest
@@ -84,6 +85,8 @@ def test_nothing_of_a_graph_is_remembered(symmetric):
         (torch.tensor([[0], [1]]), torch.tensor([float("nan")]), "finite"),
         (torch.tensor([[0], [1]]), torch.tensor([1.0, 2.0]), "expected 1 edge weights"),
         (torch.tensor([[0], [1]]), torch.tensor([[1.0, 2.0]]), r"expected 1 edge weights.* got shape \(1, 2\)"),
+        (torch.eye(2).to_sparse(), None, r"sparse adjacency must have shape \(4, 4\), got \(2, 2\)"),
+        (torch.eye(4).to_sparse(), torch.ones(4), "sparse adjacency holds its weights; leave edge_weight out"),
     ],
 )
 def test_bad_edges_are_refused(edge_index, weight, message):
@@ -158,7 +161,6 @@ def test_weights_of_any_real_type_count_alone_or_in_a_column(symmetric, kind, sh
         (torch.zeros(4, 1), EDGE.tolist(), None, "edge_index must be a tensor, got list"),
         (torch.zeros(4, 1), EDGE, [1.0], "edge_weight must be a tensor, got list"),
         (torch.eye(4).to_sparse(), EDGE, None, "x must be dense, got torch.sparse_coo; .*to_dense"),
-        (torch.eye(2), torch.eye(2).long().to_sparse(), None, "edge_index must be dense, got torch.sparse_coo"),
     ],
 )
 def test_other_types_are_refused_in_one_line(x, edge_index, weight, message):
@@ -182,3 +184,28 @@ def test_bad_points_and_degrees_are_refused_and_bad_conditioning_is_warned_of():
         NewtonConv(points=[0.0, 0.0])
     with pytest.warns(UserWarning, match="amplifies rounding"):
         NewtonConv(degree=20)
+
+
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr, torch.sparse_csc])
+def test_a_sparse_transposed_adjacency_gives_the_same_as_its_edges(layout, rng):
+    dense = torch.tensor(rng.random((6, 6)) * (rng.random((6, 6)) < 0.4), dtype=torch.float32)
+    source, target = dense.nonzero().T
+    with warnings.catch_warnings():  # torch says that its CSR support is in beta
+        warnings.simplefilter("ignore")
+        adj_t = dense.T.contiguous().to_sparse(layout=layout)
+    layer = NewtonConv(degree=3, nonnegative=False)
+    layer.values.data = torch.tensor([1.0, 0.5, -0.5, 2.0])
+    x = torch.randn(6, 2)
+    torch.testing.assert_close(layer(x, adj_t), layer(x, torch.stack([source, target]), dense[source, target]))
+
+
+def test_numbers_of_channels_are_refused_in_one_line():
+    with pytest.raises(TypeError, match=r"points must be numbers in \[0, 2\], got 7; .* keeps the number of channels"):
+        NewtonConv(16, 7)
+
+
+def test_scripting_is_refused_in_one_line():
+    for module in (NewtonConv(), torch.nn.Sequential(NewtonConv())):
+        with pytest.raises(TypeError, match=r"NewtonConv cannot be scripted .*; call it from Python") as refusal:
+            torch.jit.script(module)
+        assert "\n" not in str(refusal.value)

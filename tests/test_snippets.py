@@ -20,7 +20,7 @@ from newtonnet.tables import TableOptions
 DOCS = Path(__file__).parent.parent / "docs"
 SNIPPETS = {
     f"{name} {place}": block
-    for name in ("extending", "scale", "search")
+    for name in ("extending", "scale", "searching")
     for place, block in enumerate(
         re.findall(r"```python\n(.*?)```", (DOCS / f"{name}.md").read_text(), flags=re.DOTALL)
     )
@@ -90,7 +90,7 @@ def test_a_search_on_a_cluster_is_called_as_shown(monkeypatch, tmp_path):
     for opened in (on_ray, open_store):
         opened.return_value = create_autospec(open, instance=True).return_value
     sweep = pretend(monkeypatch, "newtonnet.search.sweep", iter(["a trial"]))
-    assert run("search 0")["trials"] == ["a trial"]
+    assert run("searching 0")["trials"] == ["a trial"]
     assert sweep.call_args.args[0] is open_store.call_args.args[1] is study
 
 

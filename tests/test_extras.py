@@ -1,0 +1,36 @@
+"""The core works without the extras, and what needs one says in one line which."""
+
+import sys
+
+import pytest
+
+from newtonnet.datasets import load
+from newtonnet.search import make_study, propose
+
+
+@pytest.fixture
+def without(monkeypatch):
+    def hide(*names):
+        for name in [*sys.modules]:
+            if name.split(".")[0] in names:
+                monkeypatch.delitem(sys.modules, name)
+        monkeypatch.delitem(sys.modules, "newtonnet.datasets.sources", raising=False)
+        for name in names:
+            monkeypatch.setitem(sys.modules, name, None)
+
+    return hide
+
+
+def test_a_published_graph_that_is_not_cached_needs_the_extra_pyg(without, tmp_path, monkeypatch):
+    monkeypatch.setenv("NEWTONNET_DATA", str(tmp_path))
+    monkeypatch.setenv("NEWTONNET_CACHE", str(tmp_path / "cache"))
+    without("torch_geometric")
+    with pytest.raises(ValueError, match=r"cora.* needs PyTorch Geometric .*\[pyg\]'$"):
+        load("cora")
+
+
+def test_proposals_of_a_search_need_the_extra_search(without):
+    without("optuna")
+    study = make_study("digits", "mlp", splits=2, max_epochs=2)
+    with pytest.raises(ValueError, match=r"needs Optuna .*\[search\]'$"):
+        propose(study, [], 0)
