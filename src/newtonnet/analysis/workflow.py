@@ -18,17 +18,27 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from newtonnet.estimator import NewtonNetClassifier, defaults_of, score
+from newtonnet.estimator import GraphEstimator, NewtonNetClassifier, NewtonNetRegressor, defaults_of, score
 from newtonnet.files import current, file_checksum, scratch, write_whole
 from newtonnet.graphs import Graph, check_trainable
 from newtonnet.meaning import counted, listed
 from newtonnet.out_of_core import PROPAGATION_MEMORY, read_tables_on_disk
-from newtonnet.report import Findings, ModelScores, gather, guess, headline, is_known, render_findings
+from newtonnet.report import (
+    Findings,
+    HeldOutResults,
+    ModelScores,
+    NumberResults,
+    gather,
+    guess,
+    headline,
+    is_known,
+    render_findings,
+)
 from newtonnet.tables import Reading, TableOptions, TableSource, UnknownEdges, column_names, read_tables
 from newtonnet.training import first_interrupt
 
 from .evaluation import GIVEN, Nodes, ReportProgress, StartStep, evaluate, fitted_parts, held_out_folds
-from .explaining import ExplainedNodes, explain_some, plausible_classes
+from .explaining import ExplainedNodes, explain_nodes, explain_some, number_intervals, plausible_classes
 from .run_folder import (
     PAGE,
     PREDICTIONS,
@@ -39,6 +49,7 @@ from .run_folder import (
     ids_checksum,
     is_finished,
     locked_folder,
+    numbers_table,
     predictions_csv,
     predictions_table,
     read_predictions,
@@ -52,6 +63,11 @@ OUT_OF_CORE = "out-of-core"
 STOPPING = "stopping: finished steps are kept and written; press Ctrl-C again to stop at once"
 RIVALS: Mapping[str, Mapping[str, Any]] = {"mlp": {}, "tuned-gcn": {"residual": True, "norm": "batch"}, "boosting": {}}
 """Models to compare with, and their settings: one ignores the edges; the others are what one would try first."""
+NUMBER_RIVALS: Mapping[str, Mapping[str, Any]] = {
+    "mlp": {},
+    "boosting": {"hops": 0, "walks": 0, "structure": False, "label_hops": 0},
+}
+"""The same for numbers as targets: both ignore the edges."""
 FINAL = 0.4
 """Share of the time for the model that is kept; the rest is for evaluating it and its rivals."""
 WHY, WHY_SECONDS = 0.05, 15.0
@@ -83,7 +99,7 @@ class AnalysisProgress:
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """Predicted classes of the nodes of two tables.
+    """Predicted classes, or numbers, of the nodes of two tables.
 
     Attributes:
         summary: the counts and the score that ``newtonnet predict --json`` prints.
@@ -110,13 +126,13 @@ class Analysis:
     """A fitted model, its predictions and its evaluation; :func:`analyse` makes one, :meth:`load` reads one.
 
     Attributes:
-        model: the fitted classifier.
+        model: the fitted classifier or regressor.
         run: how the tables were read, with checksums, arguments and results: the contents of run.json.
         findings: everything that the page shows, as plain data; None for an analysis that was loaded.
         folder: the run folder, if there is one.
     """
 
-    model: NewtonNetClassifier
+    model: GraphEstimator
     run: RunDescription = field(repr=False)
     findings: Findings | None = field(repr=False)
     folder: Path | None
@@ -173,32 +189,30 @@ class Analysis:
         *,
         unknown_edges: UnknownEdges | None = None,
     ) -> Prediction:
-        """Predict the class of every node of two tables that have the columns of those of the fit.
+        """Predict the class, or number, of every node of two tables that have the columns of those of the fit.
 
         Args:
-            nodes: table of nodes; a column of labels is optional and only used for the score.
+            nodes: table of nodes; a column of labels, or targets, is optional and only used for the score.
             edges: table of edges. Without both tables, those of the fit are read again.
             unknown_edges: what to do with edges that name other nodes (see :class:`TableOptions`); as in the fit if
                 None.
         """
         new, tables = nodes is not None, self._tables(nodes, edges)
         # Features that are stored on disk belong to the tables of the fit.
-        classifier = copy(self.model).set_params(store=None if new else self.model.store)
+        classifier = copy(self.model)
+        if new and classifier.store is not None:
+            classifier.set_params(store=None)
         with _table_reader(classifier, tables) as read:
             reading, notes = _read_again(read, *tables, self.run, unknown_edges)
             graph = reading.graph
             _check_tied(classifier, graph, self.run)
-            probabilities = classifier.predict_proba(graph)
-            names = classifier.ensemble_.class_names
-            sets = plausible_classes(classifier, graph, probabilities)
-            predicted = classifier.decide(probabilities)
-            table = predictions_table(graph, probabilities, names, sets, predicted, added=reading.added)
+            probabilities = classifier.answers(graph)
+            table = _predictions(classifier, graph, probabilities, added=reading.added)
             seen = self._seen(graph, tables[0], reading.parts)
             scored, reached, remark = _score(classifier.metric, graph, probabilities, seen)
-        counts = Counter(table["label"].to_pylist())
         summary = {
             "nodes": table.num_rows,
-            "predicted": {name: counts[name] for name in names},
+            "predicted": _tally(table, classifier),
             "labelled": len(graph.labelled),
             "judged": scored,
             "metric": classifier.metric,
@@ -212,7 +226,7 @@ class Analysis:
     def explain(
         self, ids: Sequence[str], nodes: TableSource | None = None, edges: TableSource | None = None
     ) -> ExplainedNodes:
-        """Why each of some nodes has its class, on the tables of the fit or on others with the same columns.
+        """Why each of some nodes has its class, or number, on the tables of the fit or on others with the same columns.
 
         Args:
             ids: ids of the nodes, as in the table.
@@ -224,8 +238,8 @@ class Analysis:
         with _table_reader(classifier, tables) as read:
             graph = _read_again(read, *tables, self.run)[0].graph
             _check_tied(classifier, graph, self.run)
-            probabilities = classifier.predict_proba(graph)
-            found = classifier.explain(graph, [str(one) for one in ids], probabilities=probabilities)
+            probabilities = classifier.answers(graph)
+            found = explain_nodes(classifier, graph, [str(one) for one in ids], probabilities)
         return ExplainedNodes(found, graph, probabilities, self.run.encoding.feature_names)
 
     def _tables(self, nodes: TableSource | None, edges: TableSource | None) -> tuple[TableSource, TableSource]:
@@ -265,9 +279,13 @@ class Analysis:
         except (OSError, ValueError):
             return np.zeros(len(graph.labelled), dtype=bool)
         fitted = {name: kind for name, kind in pairs if kind is not None}
-        labels = [(graph.node_names[node], graph.class_names[graph.labels[node]]) for node in graph.labelled]
+        if graph.targets is not None:
+            labels = [(graph.node_names[node], graph.targets[node]) for node in graph.labelled]
+            agreeing = sum(np.isclose(fitted.get(name, np.nan), number, rtol=1e-6) for name, number in labels)
+        else:
+            labels = [(graph.node_names[node], graph.class_names[graph.labels[node]]) for node in graph.labelled]
+            agreeing = sum(fitted.get(name) == kind for name, kind in labels)
         seen = np.array([name in fitted for name, _ in labels], dtype=bool)
-        agreeing = sum(fitted.get(name) == kind for name, kind in labels)
         # Ids such as row numbers may belong to other nodes in another graph: then the classes disagree.
         return seen if agreeing >= SAME * seen.sum() else np.zeros_like(seen)
 
@@ -276,9 +294,11 @@ def analyse(
     nodes: TableSource,
     edges: TableSource,
     *,
-    label_column: str,
+    label_column: str | None = None,
+    target_column: str | None = None,
     tables: TableOptions | None = None,
     classifier: NewtonNetClassifier | None = None,
+    regressor: NewtonNetRegressor | None = None,
     folds: int | None = None,
     compare: bool = True,
     time_limit: float = 240.0,
@@ -290,7 +310,7 @@ def analyse(
     progress: Callable[[AnalysisProgress], None] | None = None,
     message: Callable[[str], None] | None = None,
 ) -> Analysis:
-    """Learn the classes of a graph's nodes from two tables, as ``newtonnet fit`` does.
+    """Learn the classes of a graph's nodes, or a number for each, from two tables, as ``newtonnet fit`` does.
 
     The model receives 40% of the time; an MLP, a tuned GCN and boosted trees on the same nodes share the rest, with
     fits on held-out folds if they can be done in time. Ctrl-C ends the running step and skips the others, and the
@@ -300,8 +320,11 @@ def analyse(
         nodes: one row for each node: a CSV or Parquet file, a pandas frame or an Arrow table.
         edges: one row for each edge, naming two nodes.
         label_column: column of the nodes with the class, blank if it is unknown.
+        target_column: column of the nodes with a number to predict instead, blank if it is unknown; rivals are then an
+            MLP and boosted trees on the features alone.
         tables: the other columns and how to read them.
         classifier: the model and its parameters; it is not changed. Its time limit is set from ``time_limit``.
+        regressor: the same for ``target_column``.
         folds: number of folds that are held out in turn, with a fit of every model for each; 0 for no evaluation. If
             None, 5 folds where time allows such fits with half of the model's time or more; otherwise the kept model
             is evaluated on labelled nodes by those of its members that were not trained on them.
@@ -323,8 +346,8 @@ def analyse(
     source, place = _file_of(nodes), _file_of(folder)
     if place is not None:
         check_folder(place, tables=[source, _file_of(edges)], force=force)
-    options = replace(tables or TableOptions(), label_column=label_column)
-    classifier = NewtonNetClassifier() if classifier is None else clone(classifier)
+    options = replace(tables or TableOptions(), label_column=label_column, target_column=target_column)
+    classifier = _estimator(label_column, target_column, classifier, regressor)
     if not options.standardise:
         classifier.set_params(standardise="off")
     defaults_of(classifier.model)
@@ -353,13 +376,12 @@ def analyse(
             graph, validation=validation, stop=stop, progress=start_step("the model")
         )
         spent = time.monotonic() - began
-        probabilities = classifier.predict_proba(graph)
-        names = classifier.ensemble_.class_names
-        sets = plausible_classes(classifier, graph, probabilities)
-        predicted = classifier.decide(probabilities)
-        predictions = predictions_table(graph, probabilities, names, sets, predicted, added=reading.added)
+        probabilities = classifier.answers(graph)
+        predictions = _predictions(classifier, graph, probabilities, added=reading.added)
         predictions = spreadsheet_safe(predictions) if safe_cells else predictions
-        model = copy(classifier).set_params(store=arguments["store"])  # a temporary store ends with this function
+        model = copy(classifier)
+        if "store" in arguments:
+            model.set_params(store=arguments["store"])  # a temporary store ends with this function
         run_text(run)  # what cannot be written is found before anything is overwritten
         at_once = place is not None and not is_finished(place)
         if place is not None and at_once:
@@ -372,7 +394,7 @@ def analyse(
             classifier,
             graph,
             rivals,
-            Nodes(pairs, validation, test, reading.graph.labels, refit=folds is not None),
+            Nodes(pairs, validation, test, reading.graph.truth, refit=folds is not None),
             spent=spent,
             overhead=overhead,
             deadline=deadline,
@@ -386,7 +408,7 @@ def analyse(
             reading.graph,
             probabilities,
             title=title or f"What was learned from {source.name if source else 'the tables'}",
-            command=command or _call(nodes, edges, label_column),
+            command=command or _call(nodes, edges, label_column=label_column, target_column=target_column),
             seconds=time.monotonic() - started,
             ours=held_out.ours,
             others=held_out.others,
@@ -410,8 +432,46 @@ def analyse(
     return Analysis(model, run, findings, place, predictions, page)
 
 
+def _estimator(
+    label_column: str | None,
+    target_column: str | None,
+    classifier: NewtonNetClassifier | None,
+    regressor: NewtonNetRegressor | None,
+) -> GraphEstimator:
+    """A copy of the estimator for the column that is given: of classes or of numbers."""
+    if (label_column is None) == (target_column is None):
+        raise ValueError("give label_column for a column of classes, or target_column for a column of numbers")
+    given, other = (classifier, regressor) if target_column is None else (regressor, classifier)
+    if other is not None:
+        column, kind = ("label_column", "classifier") if target_column is None else ("target_column", "regressor")
+        raise ValueError(f"{column} needs a {kind}, got {type(other).__name__}; give it by {kind}=")
+    if given is not None:
+        copied: GraphEstimator = clone(given)
+        return copied
+    return NewtonNetClassifier() if target_column is None else NewtonNetRegressor()
+
+
+def _predictions(estimator: GraphEstimator, graph: Graph, answers: NDArray[np.float64], *, added: int) -> pa.Table:
+    """The rows of predictions.csv from the answers for all nodes, ``(n, C)``."""
+    if isinstance(estimator, NewtonNetRegressor):
+        numbers = answers[:, 0]
+        return numbers_table(graph, numbers, number_intervals(estimator, graph, numbers), added=added)
+    assert isinstance(estimator, NewtonNetClassifier)
+    names, sets = estimator.ensemble_.class_names, plausible_classes(estimator, graph, answers)
+    return predictions_table(graph, answers, names, sets, estimator.decide(answers), added=added)
+
+
+def _tally(table: pa.Table, estimator: GraphEstimator) -> dict[str, float]:
+    """How many nodes are predicted to be of each class, or the lowest, mean and highest of predicted numbers."""
+    if estimator.ensemble_.numbers:
+        numbers = table["prediction"].to_numpy()
+        return {name: float(getattr(np, name)(numbers)) for name in ("min", "mean", "max")}
+    counts = Counter(table["label"].to_pylist())
+    return {name: counts[name] for name in estimator.ensemble_.class_names}
+
+
 @contextmanager
-def _table_reader(classifier: NewtonNetClassifier, tables: Sequence[TableSource]) -> Iterator[Callable[..., Reading]]:
+def _table_reader(classifier: GraphEstimator, tables: Sequence[TableSource]) -> Iterator[Callable[..., Reading]]:
     """The function that reads tables; out of core, edges are in a temporary folder, as are features without a store."""
     if classifier.regime != OUT_OF_CORE:
         yield read_tables
@@ -454,23 +514,27 @@ def _read_again(
     return reading, [*reading.notes, *([f"unused columns of the edges: {listed(unused)}"] if unused else [])]
 
 
-def _check_labels(reading: Reading, classifier: NewtonNetClassifier, nodes: str) -> None:
+def _check_labels(reading: Reading, classifier: GraphEstimator, nodes: str) -> None:
     """Refuse labels that leave nothing to evaluate a model on, and a graph that the classifier cannot use."""
     graph, _, _ = fitted_parts(reading)
     check_trainable(graph)
     if classifier.transferable and not reading.encoding.columns:
         raise ValueError(f"transferable needs features, but {nodes} has none; a model without is tied to its nodes")
+    if graph.targets is not None:
+        return
     counts = np.bincount(graph.labels[graph.labelled], minlength=graph.classes)
     column = reading.columns.label
     if counts.max() < 2:
-        advice = "label more nodes" if len(counts) < SEVERAL else "choose a column of classes, not of ids"
+        advice = "label more nodes"
+        if len(counts) >= SEVERAL:
+            advice = "choose a column of classes, not of ids, or predict numbers with --target-column"
         raise ValueError(
             f"no class has two labelled nodes in column {column!r} of {nodes}, so none can be held out to evaluate a "
             f"model; {advice}"
         )
 
 
-def _check_tied(classifier: NewtonNetClassifier, graph: Graph, run: RunDescription) -> None:
+def _check_tied(classifier: GraphEstimator, graph: Graph, run: RunDescription) -> None:
     """Refuse other nodes, or another order of them, if the model has no features or has weights for each node."""
     same = ids_checksum(graph.node_names) == run.ids
     if not run.encoding.columns and not same:
@@ -501,11 +565,12 @@ def _describe(nodes: TableSource, edges: TableSource, reading: Reading, argument
     )
 
 
-def _rivals(classifier: NewtonNetClassifier) -> list[NewtonNetClassifier]:
+def _rivals(classifier: GraphEstimator) -> list[GraphEstimator]:
     """The models to compare with, trained in the same way."""
+    rivals = NUMBER_RIVALS if isinstance(classifier, NewtonNetRegressor) else RIVALS
     return [
         clone(classifier).set_params(model=name, settings=settings or None, transferable=False)
-        for name, settings in RIVALS.items()
+        for name, settings in rivals.items()
         if name != classifier.model
     ]
 
@@ -537,7 +602,7 @@ def _score(
     if not len(scored):
         return 0, None, ""
     try:
-        reached = score(metric, probabilities[scored], graph.labels[scored])
+        reached = score(metric, probabilities[scored], graph.truth[scored])
     except ValueError as reason:
         return len(scored), None, f"No score on {counted(len(scored), 'labelled node')}: {reason}."
     remark = ""
@@ -548,7 +613,7 @@ def _score(
     return len(scored), reached, remark
 
 
-def _run_warnings(classifier: NewtonNetClassifier, *, stopped: bool) -> list[str]:
+def _run_warnings(classifier: GraphEstimator, *, stopped: bool) -> list[str]:
     """How the run went, and whether the model can be used on another graph."""
     warnings = []
     if stopped:
@@ -563,7 +628,7 @@ def _run_warnings(classifier: NewtonNetClassifier, *, stopped: bool) -> list[str
     return warnings
 
 
-def _outcome(findings: Findings, classifier: NewtonNetClassifier, *, stopped: bool) -> dict[str, Any]:
+def _outcome(findings: Findings, classifier: GraphEstimator, *, stopped: bool) -> dict[str, Any]:
     """The results as plain data; the names are part of the format of run.json."""
     evaluation = findings.evaluation
     return {
@@ -572,13 +637,11 @@ def _outcome(findings: Findings, classifier: NewtonNetClassifier, *, stopped: bo
         "nodes": findings.data.nodes,
         "edges": findings.data.edges,
         "labelled": findings.data.labelled,
-        "classes": list(findings.data.class_names),
         "cross_validation": None if evaluation is None else _scores(evaluation.ours),
         "others": {} if evaluation is None else {one.model: _scores(one) for one in evaluation.others},
         "guess": None if evaluation is None else guess(evaluation, findings.metric),
         "method": None if evaluation is None else evaluation.method,
-        "calibration_error": None if evaluation is None else evaluation.calibration_error,
-        "uncalibrated_error": None if evaluation is None else evaluation.uncalibrated_error,
+        **_quality(findings),
         "validation": classifier.validation_score_,
         "homophily": {
             "known": findings.homophily.measured,
@@ -594,16 +657,35 @@ def _outcome(findings: Findings, classifier: NewtonNetClassifier, *, stopped: bo
     }
 
 
+def _quality(findings: Findings) -> dict[str, Any]:
+    """What only classes, or only numbers, have."""
+    evaluation, target = findings.evaluation, findings.data.target
+    if target is None:
+        found = evaluation if isinstance(evaluation, HeldOutResults) else None
+        return {
+            "classes": list(findings.data.class_names),
+            "calibration_error": None if found is None else found.calibration_error,
+            "uncalibrated_error": None if found is None else found.uncalibrated_error,
+        }
+    numbers = evaluation if isinstance(evaluation, NumberResults) else None
+    return {
+        "target": target.name,
+        "errors": None if numbers is None else asdict(numbers.errors),
+        "intervals": None if numbers is None or numbers.intervals is None else asdict(numbers.intervals),
+    }
+
+
 def _scores(scores: ModelScores) -> dict[str, Any]:
     interval = list(scores.interval) if all(map(is_known, scores.interval)) else None
     return {"mean": scores.mean, "interval": interval, "splits": list(scores.splits), "seconds": scores.seconds}
 
 
-def _call(nodes: TableSource, edges: TableSource, label_column: str) -> str:
+def _call(nodes: TableSource, edges: TableSource, **columns: str | None) -> str:
     """The call that repeats an analysis, with the names of the tables that are files."""
     named = {"nodes": _file_of(nodes), "edges": _file_of(edges)}
     names = ", ".join(repr(str(path)) if path else name for name, path in named.items())
-    return f"newtonnet.analyse({names}, label_column={label_column!r})"
+    given = ", ".join(f"{name}={column!r}" for name, column in columns.items() if column is not None)
+    return f"newtonnet.analyse({names}, {given})"
 
 
 def _file_of(table: TableSource | None) -> Path | None:

@@ -17,6 +17,9 @@ Block = NDArray[np.float32]
 Signals = NDArray[np.floating[Any]]
 """Shape ``(n, m)``; features in float32, labels in float64, so that nothing of a subtracted label remains."""
 
+Shown = NDArray[np.int64] | NDArray[np.float64]
+"""Labels that nodes may see of each other, ``(n,)``: int64, -1 where none is; of numbers float64, NaN where none is."""
+
 FILTERS = ("mean", "chebyshev")
 WALKS = 4
 """Longest random walk whose return probability is known, and so the most hops that labels are taken from."""
@@ -235,36 +238,52 @@ def feature_columns(
 
 
 def label_columns(
-    around: Surroundings, layout: BankLayout, shown: NDArray[np.int64], classes: int
+    around: Surroundings, layout: BankLayout, shown: Shown, classes: int
 ) -> tuple[Block, tuple[BankColumn, ...]]:
     r"""Filtered labels of the other nodes, shape ``(n, m)``: :math:`F_k Y - \mathrm{diag}(F_k)\, Y`.
 
     With the filter ``mean`` the columns of a hop are shares of the classes among the labels that are reached, NaN where
-    there are none, and how much is reached. A node's own label never enters its row, by walks of any length.
+    there are none, and how much is reached. Numbers as targets have a column of their mean among those reached (with
+    ``chebyshev``, of their filtered sum) and one of how much is reached. A node's own label never enters its row, by
+    walks of any length.
 
     Args:
         around: of the graph.
         layout: which columns.
-        shown: labels, shape ``(n,)``, -1 where none is shown.
-        classes: number of classes C.
+        shown: labels, shape ``(n,)``, -1 where none is shown; or numbers, NaN where none is shown.
+        classes: number of classes C, 1 for numbers.
     """
-    own = np.zeros((len(shown), classes))
-    known = np.flatnonzero(shown >= 0)
-    own[known, shown[known]] = 1
+    numbers = shown.dtype == np.float64
+    own = np.zeros((len(shown), classes + numbers))
+    known = np.flatnonzero(is_shown(shown))
+    if numbers:
+        own[known] = np.stack([shown[known], np.ones(len(known))], axis=1)
+    else:
+        own[known, shown[known].astype(np.int64)] = 1
     blocks, columns = [], []
     for degree, block in enumerate(_filtered(own, around, layout, hops=layout.label_hops)):
         if degree == 0:
             continue
         others = block - _diagonal(around, layout.filter, degree)[:, None] * own
-        if layout.filter == "mean":
+        if numbers and layout.filter == "mean":
+            reached = np.where(others[:, 1:] > TRACE, others[:, 1:], 0)
+            means = np.divide(others[:, :1], reached, out=np.full_like(reached, np.nan), where=reached > 0)
+            others = np.concatenate([means, reached], axis=1)
+        elif layout.filter == "mean":
             others = np.where(others > TRACE, others, 0)
             reached = others.sum(axis=1, keepdims=True)
             shares = np.divide(others, reached, out=np.full_like(others, np.nan), where=reached > 0)
             others = np.concatenate([shares, reached], axis=1)
         blocks.append(others)
-        columns += [_column("label", f"label {i + 1}", i, layout.filter, degree) for i in range(classes)]
+        names = ["known target"] if numbers else [f"label {i + 1}" for i in range(classes)]
+        columns += [_column("label", name, i, layout.filter, degree) for i, name in enumerate(names)]
         columns += [_column("reached", "labelled", 0, layout.filter, degree)] * (others.shape[1] - classes)
     return np.concatenate([np.zeros((len(shown), 0)), *blocks], axis=1, dtype=np.float32), tuple(columns)
+
+
+def is_shown(shown: Shown) -> NDArray[np.bool_]:
+    """Which labels, or numbers, are shown."""
+    return np.isfinite(shown) if shown.dtype == np.float64 else np.asarray(shown >= 0)
 
 
 def _column(signal: str, name: str, place: int, kind: str, degree: int) -> BankColumn:
