@@ -43,6 +43,7 @@ def score(metric: str, shares: Shares, truth: Truth, *, threshold: "Threshold | 
     """
     if metric in NUMBER_METRICS:
         return number_score(metric, shares, truth.astype(np.float64))
+    truth = truth.astype(np.int64, copy=False)
     if metric not in METRICS:
         raise ValueError(f"unknown metric {metric!r}; available: {', '.join(METRICS)}")
     if metric in METRICS[3:]:

@@ -245,8 +245,8 @@ def _print_summary(analysis: "Analysis", said: Container[str]) -> None:
     assert findings is not None
     data = findings.data
     counts = (counted(data.nodes, "node"), counted(data.edges, "edge"), counted(data.features, "feature"))
-    learned = counted(len(data.class_names), "class") if data.target is None else f"target {escaped(data.target.name)}"
-    print(f"{findings.model} on {', '.join(counts)}, {learned}, {data.labelled:,} labelled")
+    aim = counted(len(data.class_names), "class") if data.target is None else f"target {escaped(data.target.name)}"
+    print(f"{findings.model} on {', '.join(counts)}, {aim}, {data.labelled:,} labelled")
     _print_scores(analysis)
     print()
     _print_wrapped(summary["headline"])

@@ -102,9 +102,7 @@ def read_nodes(
     targets: NDArray[np.float64] | None = None
     if columns.numbers and columns.label is not None:
         targets = _targets(rows, columns.label, learned=class_names is None)
-        labels, classes = None, []
-    else:
-        labels, classes = _labels(rows, None if columns.numbers else columns.label, class_names)
+    labels, classes = _labels(rows, None if columns.numbers else columns.label, class_names)
     wanted = {columns.id, columns.label, columns.split, *kinds}
     # Columns without a name often hold row numbers.
     unnamed = [name for name in rows.table.column_names if name not in wanted and is_unnamed(name)]
