@@ -20,7 +20,7 @@ def test_a_column_is_the_mean_over_known_neighbours(path):
     layout = BankLayout(label_hops=1, walks=2)
     values, columns = label_columns(surroundings(path, 2), layout, np.array([3.0, NAN, 5.0]), 1)
     assert [column.signal for column in columns] == ["label", "reached"]
-    np.testing.assert_allclose(values, [[NAN, 0], [4, 1], [NAN, 0]])
+    np.testing.assert_allclose(values, [[NAN, 0], [4, 1.5], [NAN, 0]])  # two of three are shown
 
 
 @pytest.mark.parametrize("kind", ["mean", "chebyshev"])
@@ -33,6 +33,14 @@ def test_no_node_sees_its_own_number(numbered, kind):
         after = label_columns(around, layout, changed, 1)[0]
         np.testing.assert_allclose(after[node], before[node], rtol=1e-5)
         assert not np.allclose(after, before, equal_nan=True)
+
+
+@pytest.mark.parametrize("kind", ["mean", "chebyshev"])
+def test_columns_do_not_grow_when_more_numbers_are_shown(numbered, kind, rng):
+    layout, around = BankLayout(filter=kind, label_hops=2), surroundings(numbered, 2)
+    some = np.where(rng.random(numbered.nodes) < 0.5, numbered.targets, NAN)
+    half, whole = (np.nanmean(np.abs(label_columns(around, layout, y, 1)[0]), axis=0) for y in (some, numbered.targets))
+    np.testing.assert_allclose(half, whole, rtol=0.25)
 
 
 @pytest.mark.parametrize("name", TRAINED)

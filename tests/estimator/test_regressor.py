@@ -134,11 +134,15 @@ def test_intervals_hold_about_the_share_that_is_asked_for(smooth):
     assert (narrow[:, 1] - narrow[:, 0] < wide[:, 1] - wide[:, 0]).all()
 
 
-def test_intervals_of_known_nodes_are_around_their_out_of_fold_predictions(smooth):
+def test_intervals_of_known_nodes_hold_their_prediction_and_its_out_of_fold_twin(smooth):
     graph, _, known = smooth
-    model = quick("ridge").fit(graph, known)
-    nodes, own, _ = model.out_of_fold_.whole
-    np.testing.assert_allclose(model.predict_interval(graph)[nodes].mean(axis=1), own[:, 0])
+    model = quick("newton-stack").fit(graph, known)
+    nodes, own, truth = model.out_of_fold_.whole
+    ends, predicted = model.predict_interval(graph, 0.5), model.predict(graph)
+    assert ((ends[:, 0] <= predicted) & (predicted <= ends[:, 1])).all()
+    reach = np.sort(np.abs(truth - own[:, 0]))[int(np.ceil(0.5 * (len(truth) + 1))) - 1]
+    np.testing.assert_allclose(ends[nodes, 0], np.minimum(own[:, 0] - reach, predicted[nodes]))
+    np.testing.assert_allclose(ends[nodes, 1], np.maximum(own[:, 0] + reach, predicted[nodes]))
 
 
 def test_intervals_on_another_graph_are_doubtful(smooth):

@@ -99,6 +99,16 @@ def test_shown_numbers_are_those_of_training_nodes_alone(graph, splits):
         assert torch.equal(one, other)
 
 
+def test_sums_over_neighbours_do_not_grow_with_the_share_that_is_shown(graph, splits):
+    model = build("newton-stack", graph, NewtonStackOptions(layers=2, hidden=8, labels=0.5), seeds=[0])
+    inputs = model.prepare(graph)
+    known = torch.ones(60, dtype=torch.float64)
+    some = torch.where(torch.arange(60) % 3 == 0, known, float("nan"))
+    for shown in (known, some):
+        columns = model.extra_columns(inputs.show(shown))[:, 0, -2:]
+        np.testing.assert_allclose(columns.detach().mean(dim=0), [1, 1], rtol=1e-6)
+
+
 def test_no_node_whose_number_is_shown_counts_in_the_loss(graph, splits):
     model = build("newton-stack", graph, NewtonStackOptions(layers=2, hidden=8, labels=0.5), seeds=[0, 1])
     source = graph_source(model, graph, splits, NUMBERS)

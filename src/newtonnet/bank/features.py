@@ -1,7 +1,7 @@
 """The filter bank of a graph as columns: features, filtered features, structure, and the labels of other nodes."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -243,9 +243,9 @@ def label_columns(
     r"""Filtered labels of the other nodes, shape ``(n, m)``: :math:`F_k Y - \mathrm{diag}(F_k)\, Y`.
 
     With the filter ``mean`` the columns of a hop are shares of the classes among the labels that are reached, NaN where
-    there are none, and how much is reached. Numbers as targets have a column of their mean among those reached (with
-    ``chebyshev``, of their filtered sum) and one of how much is reached. A node's own label never enters its row, by
-    walks of any length.
+    there are none, and how much is reached. Numbers as targets, whatever the filter, have a column of their mean among
+    those reached, and one of how much is reached in units of the share of nodes that is shown: neither grows when more
+    numbers are shown than in training. A node's own label never enters its row, by walks of any length.
 
     Args:
         around: of the graph.
@@ -253,32 +253,45 @@ def label_columns(
         shown: labels, shape ``(n,)``, -1 where none is shown; or numbers, NaN where none is shown.
         classes: number of classes C, 1 for numbers.
     """
-    numbers = shown.dtype == np.float64
-    own = np.zeros((len(shown), classes + numbers))
     known = np.flatnonzero(is_shown(shown))
-    if numbers:
-        own[known] = np.stack([shown[known], np.ones(len(known))], axis=1)
-    else:
-        own[known, shown[known].astype(np.int64)] = 1
+    if shown.dtype == np.float64:
+        return _number_columns(around, layout, shown, known)
+    own = np.zeros((len(shown), classes))
+    own[known, shown[known].astype(np.int64)] = 1
     blocks, columns = [], []
     for degree, block in enumerate(_filtered(own, around, layout, hops=layout.label_hops)):
         if degree == 0:
             continue
         others = block - _diagonal(around, layout.filter, degree)[:, None] * own
-        if numbers and layout.filter == "mean":
-            reached = np.where(others[:, 1:] > TRACE, others[:, 1:], 0)
-            means = np.divide(others[:, :1], reached, out=np.full_like(reached, np.nan), where=reached > 0)
-            others = np.concatenate([means, reached], axis=1)
-        elif layout.filter == "mean":
+        if layout.filter == "mean":
             others = np.where(others > TRACE, others, 0)
             reached = others.sum(axis=1, keepdims=True)
             shares = np.divide(others, reached, out=np.full_like(others, np.nan), where=reached > 0)
             others = np.concatenate([shares, reached], axis=1)
         blocks.append(others)
-        names = ["known target"] if numbers else [f"label {i + 1}" for i in range(classes)]
-        columns += [_column("label", name, i, layout.filter, degree) for i, name in enumerate(names)]
+        columns += [_column("label", f"label {i + 1}", i, layout.filter, degree) for i in range(classes)]
         columns += [_column("reached", "labelled", 0, layout.filter, degree)] * (others.shape[1] - classes)
     return np.concatenate([np.zeros((len(shown), 0)), *blocks], axis=1, dtype=np.float32), tuple(columns)
+
+
+def _number_columns(
+    around: Surroundings, layout: BankLayout, shown: Shown, known: NDArray[np.int64]
+) -> tuple[Block, tuple[BankColumn, ...]]:
+    """The columns of numbers: for each hop their mean among those reached, and how much is reached."""
+    own = np.zeros((len(shown), 2))
+    own[known] = np.stack([shown[known], np.ones(len(known))], axis=1)
+    layout, share = replace(layout, filter="mean"), max(len(known), 1) / len(shown)
+    blocks, columns = [np.zeros((len(shown), 0))], list[BankColumn]()
+    for degree, block in enumerate(_filtered(own, around, layout, hops=layout.label_hops)):
+        if degree == 0:
+            continue
+        others = block - _diagonal(around, layout.filter, degree)[:, None] * own
+        reached = np.where(others[:, 1:] > TRACE, others[:, 1:], 0)
+        blocks += [np.divide(others[:, :1], reached, out=np.full_like(reached, np.nan), where=reached > 0)]
+        blocks += [reached / share]
+        columns.append(_column("label", "known target", 0, layout.filter, degree))
+        columns.append(_column("reached", "known targets", 0, layout.filter, degree))
+    return np.concatenate(blocks, axis=1, dtype=np.float32), tuple(columns)
 
 
 def is_shown(shown: Shown) -> NDArray[np.bool_]:

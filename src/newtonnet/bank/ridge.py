@@ -83,7 +83,7 @@ def train_ridge(
         fit, columns = _search(rows, targets, bank.columns, options, stop)
         weights = np.zeros((rows.shape[1], graph.classes))
         weights[columns] = fit.weights
-        sharpness, offsets = (1.0, np.zeros(1)) if numbers else _calibrate(fit.left_out, truth)
+        sharpness, offsets = (1.0, np.zeros(1)) if numbers else _calibrate(fit.left_out, truth.astype(np.int64))
     state = bank.state | {
         "weights": torch.from_numpy((weights / scale[:, None]) * sharpness),
         "offsets": torch.from_numpy((targets.mean(axis=0) - (shift / scale) @ weights) * sharpness + offsets),

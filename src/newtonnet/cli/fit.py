@@ -5,7 +5,7 @@ from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -133,7 +133,7 @@ def fit(
     from newtonnet.estimator import NewtonNetClassifier, NewtonNetRegressor
     from newtonnet.tables import TableOptions
 
-    shared = {
+    shared: dict[str, Any] = {
         "tune": "off" if no_tune else "auto",
         "settings": settings,
         "transferable": transferable,

@@ -33,7 +33,7 @@ class Ensemble:
     """The one name of a number as target."""
     temperature: float
     """Calibrates the averaged probabilities."""
-    labels: Truth | None = None
+    labels: NDArray[Any] | None = None
     """The labels known at fit, shape ``(n,)``, shown to members that read labels; of numbers NaN where unknown."""
     structure: str | None = None
     """Checksum of the edges of the graph they belong to."""
@@ -65,11 +65,11 @@ class Ensemble:
     def shown(self, graph: Graph) -> Graph:
         """The graph with the labels that members may read: those known at fit, or none on another graph."""
         same = self.labels is not None and len(self.labels) == graph.nodes and graph.structure == self.structure
-        known = self.labels if same else None
+        known = np.full(graph.nodes, np.nan if self.numbers else -1)
+        known = self.labels if same and self.labels is not None else known
         if self.numbers:
-            return graph.with_targets(np.full(graph.nodes, np.nan) if known is None else known, self.class_names[0])
-        labels = np.full(graph.nodes, -1) if known is None else known
-        return graph.relabelled(labels.astype(np.int64), self.class_names)
+            return graph.with_targets(known.astype(np.float64), self.class_names[0])
+        return graph.relabelled(known.astype(np.int64), self.class_names)
 
 
 def grouped(members: Sequence[Member]) -> list[list[int]]:

@@ -13,7 +13,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from newtonnet.graphs import Graph, as_graph, check_trainable
-from newtonnet.metrics import Truth
 from newtonnet.out_of_core import OUT_OF_CORE_MODEL
 from newtonnet.training import override
 
@@ -97,7 +96,7 @@ class GraphEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             folds = [own_split(whole, validation)]
         self.scaling_ = learn_scaling(whole) if self.standardise == AUTO else None
         scaled = whole if self.scaling_ is None else self.scaling_(whole)
-        shown: Truth = whole.truth if validation is None or show_validation else shown_labels(whole, folds[0])
+        shown: NDArray[Any] = whole.truth if validation is None or show_validation else shown_labels(whole, folds[0])
         with torch.inference_mode(False), torch.enable_grad():
             tuned = tune(scaled, listed, folds, self._options(seed), deadline=deadline, shown=shown, progress=progress)
 

@@ -18,7 +18,7 @@ from newtonnet.bank import BoostingOptions, RidgeOptions, TrainedBank, predict_b
 from newtonnet.datasets import Split, describe_split
 from newtonnet.files import scratch
 from newtonnet.graphs import Graph
-from newtonnet.metrics import Truth, score
+from newtonnet.metrics import score
 from newtonnet.nn import Population, build, find_model
 from newtonnet.out_of_core import (
     OUT_OF_CORE_MODEL,
@@ -142,7 +142,7 @@ def _state(population: Population, member: int) -> dict[str, Tensor]:
     return {name: parameter.detach().cpu() for name, parameter in _alone(population, member).named_parameters()}
 
 
-def shown_labels(graph: Graph, split: Split) -> Truth:
+def shown_labels(graph: Graph, split: Split) -> NDArray[Any]:
     """The labels of a split's training nodes, -1 everywhere else; of numbers NaN."""
     shown = np.full_like(graph.truth, -1 if graph.targets is None else np.nan)
     shown[split.train] = graph.truth[split.train]
@@ -150,7 +150,7 @@ def shown_labels(graph: Graph, split: Split) -> Truth:
 
 
 def _probabilities(
-    population: Population, graph: Graph, labels: Truth, device: str, members: Sequence[int]
+    population: Population, graph: Graph, labels: NDArray[Any], device: str, members: Sequence[int]
 ) -> Iterator[NDArray[np.float32]]:
     """Probabilities, or numbers, by members that are each shown their column of the labels ``(n, P)``."""
     population.to(device)

@@ -284,7 +284,7 @@ def tune(
     options: TrainingOptions,
     *,
     deadline: Deadline,
-    shown: Truth | None = None,
+    shown: NDArray[Any] | None = None,
     progress: ProgressCallback | None = None,
 ) -> Portfolio:
     """Try all settings, train the best on, first on some folds and then on all, and average the best few, in time.
@@ -380,7 +380,7 @@ def _held(search: Search, ranked: Sequence[int]) -> tuple[dict[int, Shares], Tru
     return {i: np.concatenate([search.trained[i][fold].held for fold in folds]) for i in whole}, truth, folds
 
 
-def _conclude(search: Search, ranked: Sequence[int], shown: Truth) -> Portfolio:
+def _conclude(search: Search, ranked: Sequence[int], shown: NDArray[Any]) -> Portfolio:
     """Choose weights and temperature out of fold, and predict all nodes."""
     graph, trained, tried = search.graph, search.trained, search.tried
     metric = tried[0].setting.config.metric
@@ -397,7 +397,8 @@ def _conclude(search: Search, ranked: Sequence[int], shown: Truth) -> Portfolio:
     ensemble = Ensemble(members, parts, graph.class_names, 1.0, labels, None if labels is None else graph.structure)
     average = ensemble.average(graph, search.options)
     if not ensemble.numbers:
-        temperature = final_temperature(mix(held, weights), truth, singles, average[search.options.sample])
+        classes = truth.astype(np.int64)
+        temperature = final_temperature(mix(held, weights), classes, singles, average[search.options.sample])
         ensemble = replace(ensemble, temperature=temperature)
     out_of_fold = replace(cross_fit(held, nodes, graph.truth, metric=metric), structure=graph.structure)
     shares = ensemble.calibrated(average)

@@ -144,11 +144,12 @@ class NewtonNetRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
         check_parameters(self.get_params())
         deadline = deadline_in(self.time_limit, stop)
         whole = self.read(graph, y, role="train")
-        known = whole.truth[whole.labelled]
+        targets = whole.truth.astype(np.float64)
+        known = targets[whole.labelled]
         mean, scale = (float(known.mean()), float(known.std()) or 1.0) if len(known) else (0.0, 1.0)
         tuned = self._train(
             graph,
-            whole.with_targets((whole.truth - mean) / scale),
+            whole.with_targets((targets - mean) / scale),
             validation=validation,
             show_validation=show_validation,
             deadline=deadline,
@@ -160,10 +161,10 @@ class NewtonNetRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
         self.out_of_fold_ = replace(
             held,
             probabilities=[part * scale + mean for part in held.probabilities],
-            truth=[whole.truth[nodes] for nodes in held.nodes],
+            truth=[targets[nodes] for nodes in held.nodes],
         )
         predicted = tuned.probabilities[:, 0] * scale + mean
-        self.homophily_ = assortativity(whole, np.where(whole.labels >= 0, whole.truth, predicted))
+        self.homophily_ = assortativity(whole, np.where(whole.labels >= 0, targets, predicted))
         return self
 
     def read(self, graph: Any, y: ArrayLike | None = None, *, role: Role | None = None) -> Graph:
@@ -192,8 +193,8 @@ class NewtonNetRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
         The true number lies inside for about a share ``coverage`` of the nodes: the width comes from the out-of-fold
         errors of the nodes whose number is known. That holds for nodes of the same kind, drawn like the known ones.
         It is doubtful if they are of another time or another graph (then there is a warning), or if the validation
-        nodes were chosen by the caller. Known nodes of the training graph have intervals around their out-of-fold
-        predictions. With too few known nodes for the coverage, ends are infinite. See
+        nodes were chosen by the caller. Known nodes of the training graph have the intervals of their out-of-fold
+        predictions, widened to hold the prediction. With too few known nodes for the coverage, ends are infinite. See
         :func:`~newtonnet.estimator.conformal.prediction_intervals`.
 
         Args:
@@ -205,14 +206,15 @@ class NewtonNetRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
         held: OutOfFold | None = self.out_of_fold_
         if held is None:
             raise ValueError("this model has no out-of-fold predictions to calibrate intervals with; fit it again")
-        values = self._numbers(whole) if predictions is None else predictions.copy()
+        values = self._numbers(whole) if predictions is None else predictions
         nodes, own, truth = held.whole
-        calibration = calibrate(np.abs(truth - own[:, 0]), np.zeros(len(nodes)), nodes)
+        calibration, centres = calibrate(np.abs(truth - own[:, 0]), np.zeros(len(nodes)), nodes), values.copy()
         if whole.structure == held.structure:
-            values[nodes] = own[:, 0]
+            centres[nodes] = own[:, 0]
         else:
             warnings.warn(ANOTHER_GRAPH, stacklevel=2)
-        return np.stack(prediction_intervals(values, calibration, coverage), axis=1)
+        lower, upper = prediction_intervals(centres, calibration, coverage)
+        return np.stack([np.minimum(lower, values), np.maximum(upper, values)], axis=1)
 
     @overload
     def explain(self, graph: Any, node: int | str) -> Explanation: ...

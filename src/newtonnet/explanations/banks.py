@@ -159,10 +159,13 @@ class _Reader:
         degrees = np.array(
             [column.degree if name is None else -1 for column, name in zip(columns, self.inputs, strict=True)]
         )
-        rows = self._filter_rows(node, max(column.degree for column in columns))
+        longest = max(column.degree for column in columns)
+        kinds = {column.filter for column in columns}  # known numbers have means beside features with another filter
+        by_filter = {kind: self._filter_rows(node, longest, kind) for kind in kinds}
+        rows = by_filter[columns[0].filter]
         for i in np.flatnonzero(degrees < 0).tolist():
             features[count + self.names.index(str(self.inputs[i]))] += given.parts[i]
-            nodes += self._labels(node, i, rows[columns[i].degree], given)
+            nodes += self._labels(node, i, by_filter[columns[i].filter][columns[i].degree], given)
         bands = np.zeros(3)
         for degree in range(degrees.max() + 1):
             row, inside = rows[degree], degrees == degree
@@ -191,7 +194,7 @@ class _Reader:
             known = is_shown(self.shown)
             others, parts = np.where(known & (np.arange(len(row)) != node), row, 0), np.zeros(len(row))
             if column.signal == "reached":
-                parts = others
+                parts = others / (max(known.mean(), 1 / len(known)) if self.shown.dtype == np.float64 else 1)
             elif self.shown.dtype == np.float64:
                 parts[known] = others[known] * self.shown[known]
             else:
@@ -202,11 +205,11 @@ class _Reader:
             return np.asarray(given.weights[i] * parts)
         return _shared(np.abs(parts), np.ones((len(parts), 1)), given.parts[[i]], at=node)
 
-    def _filter_rows(self, node: int, degree: int) -> list[Array]:
-        """Row ``node`` of the filters of all degrees, each ``(n,)``."""
+    def _filter_rows(self, node: int, degree: int, kind: str) -> list[Array]:
+        """Row ``node`` of the filters of one kind and all degrees, each ``(n,)``."""
         around, rows = self.bank.around, [np.zeros((self.graph.nodes, 1), dtype=np.float32)]
         rows[0][node] = 1
-        mean = self.bank.columns[0].filter == "mean"
+        mean = kind == "mean"
         for k in range(1, degree + 1):
             moved = around.shift(rows[-1])
             rows.append(-moved if mean else moved if k == 1 else 2 * moved - rows[-2])

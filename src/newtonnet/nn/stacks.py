@@ -180,7 +180,8 @@ class NewtonStack(_Stack):
 
     The first layer reads the features and, beside them, the logarithm of the degree and the labels that are shown
     (``labels``): a row of weights for every class, zero for a node whose label is hidden; of numbers as targets the
-    number, 0 where it is hidden, and whether it is shown. A step of training shows a
+    number, 0 where it is hidden, and whether it is shown, both divided by the share of the known numbers that is shown,
+    so that sums over neighbours do not grow with it. A step of training shows a
     share of a member's training labels, drawn anew from its seed and the epoch, and takes the loss on the others, so
     that no node's own label reaches its loss; evaluation shows all of them. (Scores on training nodes therefore say
     nothing.) A model that reads labels refuses inputs without :meth:`Inputs.show`; on a graph without known labels show
@@ -219,6 +220,9 @@ class NewtonStack(_Stack):
                 self.add_linear("extra", extra, hidden, maps=1 + len(self.directions) * bool(i), glorot=True)
             self.add_normalisation(i)
         self.add_linear("output", hidden, classes)
+        if self.shown and classes == 1:
+            share = len(graph.labelled) / graph.nodes
+            self.add("known_share", torch.full((len(seeds), 1), share), axis=0, learned=False)
         if options.log_degree:
             degrees = _log_degrees(graph, directed=options.directed)
             for name, value in {"mean": degrees.mean(axis=0), "scale": degrees.std(axis=0)}.items():
@@ -313,7 +317,10 @@ class NewtonStack(_Stack):
                 )
             if labels.is_floating_point():
                 shown = ~labels.isnan()
-                columns.append(torch.stack([shown, torch.where(shown, labels, 0.0)], dim=2).to(self.dtype))
+                share = shown.to(self.dtype).mean(dim=0).clamp(min=1 / len(shown))
+                factor = self.parameter("known_share")[:, 0] / share
+                both = torch.stack([shown, torch.where(shown, labels, 0.0)], dim=2).to(self.dtype)
+                columns.append(both * factor[:, None])
                 return torch.cat(columns, dim=2)
             one_hot = labels.new_zeros((*labels.shape, self.classes + 1), dtype=self.dtype)
             columns.append(one_hot.scatter_(2, labels[..., None] + 1, 1.0)[..., 1:])
