@@ -65,9 +65,12 @@ class Targets:
         sums = torch.empty(len(self.masks), self.masks.shape[2], dtype=torch.float64)
         for i, part in enumerate(self.masks):
             for p, inside in enumerate(part.T):
-                own = self.labels[inside].double()
-                error = (own - own.mean()).square() if metric == "r2" else (own - own.quantile(0.5)).abs()
-                sums[i, p] = (float(error.sum()) or 1.0) if len(own) else float("nan")
+                own = self.labels[inside].double().cpu().numpy()
+                if len(own) == 0:
+                    sums[i, p] = float("nan")
+                    continue
+                error = (own - own.mean()) ** 2 if metric == "r2" else np.abs(own - np.median(own))
+                sums[i, p] = float(error.sum()) or 1.0
         return sums.to(self.labels.device)
 
     @property
