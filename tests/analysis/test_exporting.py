@@ -231,7 +231,7 @@ def small(tmp_path_factory):
 def test_the_scorer_refuses_wrong_input_in_one_line(small, change, message):
     graph, scorer = small
     given = {"adjacency": graph.adjacency, "features": graph.features, **change}
-    with pytest.raises(ValueError, match="^[^\n]*$") as raised:
+    with pytest.raises(ValueError, match=r"^[^\n]*$") as raised:
         scorer.probabilities(**given)
     assert message in str(raised.value)
 

@@ -53,10 +53,12 @@ def export(
     if isinstance(model, str | PathLike):
         given = NewtonNetClassifier.load(model) if Path(model).is_file() else Analysis.load(model)
     whole = isinstance(given, Analysis)
-    classifier, encoding = (given.model, given.run.encoding) if whole else (given, Encoding(()))
+    classifier = given.model if whole else given
     if not isinstance(classifier, NewtonNetClassifier):
         raise TypeError(f"expected a NewtonNetClassifier, an Analysis or a run folder, got {type(given).__name__}")
     check_is_fitted(classifier)
+    tables = given.run if whole else classifier.tables_
+    encoding = Encoding(()) if tables is None else tables.encoding
     arrays = {"described": np.array(json.dumps(_described(classifier, encoding))), **_shared(classifier)}
     for place, member in enumerate(classifier.ensemble_.members):
         arrays |= {f"{place}.{name}": x for name, x in _member(member).items()}
