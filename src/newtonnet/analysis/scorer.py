@@ -219,8 +219,8 @@ def bank(graph: ScoredGraph, own: Any, options: Any, shown: Any, classes: int) -
             others = np.hstack([others / np.where(reached > 0, reached, np.nan), reached])
         blocks.append(others)
     values = np.hstack(blocks)  # trees compare them: sums in any order must become the same float32
-    small = np.abs(values) < 2.0**-40 * np.fmax.reduce(np.abs(values), axis=0, initial=0.0)
-    return np.where(small, 0.0, values * (1 + 0.37 * 2.0**-24)).astype(np.float32)
+    grain = np.ldexp(1.0, np.frexp(1.37 * np.fmax.reduce(np.abs(values), axis=0, initial=0.0))[1] - 32)
+    return (np.floor(values / grain + 0.37) * grain).astype(np.float32)
 
 
 def ridge(graph: ScoredGraph, own: Any, options: Any, shown: Any, classes: int) -> Any:

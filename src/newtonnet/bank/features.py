@@ -23,8 +23,8 @@ DAMPING, ROUNDS = 0.85, 20
 """Of PageRank."""
 TRACE = 1e-10
 """What rounding may leave of a label that was subtracted."""
-NOISE, ASIDE = 2.0**-40, 0.37 * 2.0**-24
-"""Share of a column's largest number below which a number is rounding, and how far ties of float32 are moved aside."""
+GRAIN, ASIDE = 32, 0.37
+"""Binary digits that are kept of a column's largest number, and what keeps exact numbers off the edges between grains."""
 SMALL = 300
 """Number of nodes up to which all eigenvectors are computed."""
 SKETCH, POWERS = 8, 4
@@ -232,15 +232,15 @@ def settle(block: NDArray[np.floating]) -> Block:
     """Columns ``(n, m)`` in float32 that do not depend on the order in which float64 numbers were added.
 
     Trees compare columns with thresholds, which may equal a value. Sums of the same numbers in another order, by other
-    kernels or another program, must therefore be the same float32: what is 0 but for rounding becomes 0, and numbers
-    halfway between two of float32 are moved to the same side. NaN stays.
+    kernels or another program, must therefore be the same float32: all numbers of a column become multiples of one
+    grain, far above the rounding of float64. NaN stays.
 
     >>> settle(np.array([[0.1 + 0.2 - 0.3], [1.0]]))[:, 0]
     array([0., 1.], dtype=float32)
     """
-    size = np.abs(block)
-    largest = np.fmax.reduce(size, axis=0, initial=0.0)
-    return np.asarray(np.where(size < NOISE * largest, 0.0, block * (1 + ASIDE)), dtype=np.float32)
+    largest = np.fmax.reduce(np.abs(block), axis=0, initial=0.0)
+    grain = np.ldexp(1.0, np.frexp((1 + ASIDE) * largest)[1] - GRAIN)
+    return np.asarray(np.floor(block / grain + ASIDE) * grain, dtype=np.float32)
 
 
 def _components(features: Features, basis: Tensor | None) -> Signals:

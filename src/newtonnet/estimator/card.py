@@ -47,8 +47,8 @@ def _model(model: Any) -> list[str]:
     members = counted(len(model.ensemble_.members), "member")
     return [
         f"A classifier of the nodes of a graph, fitted by newtonnet {__version__}.",
-        f"It averages {members} ({listing}), chosen from {counted(model.tried_, 'setting')}, and gives a probability for "
-        f"each of {counted(len(model.classes_), 'class')}: {_safe(listed(_names(model)))}.",
+        f"It averages {members} ({listing}), chosen from {counted(model.tried_, 'setting')}, and gives a probability "
+        f"for each of {counted(len(model.classes_), 'class')}: {_safe(listed(_names(model)))}.",
     ]
 
 
@@ -125,7 +125,7 @@ def _limits(model: Any, found: Mapping[str, Any]) -> list[str]:
         rows.append("It is tied to the training graph: it has weights for every node and predicts on no other graph.")
     if any(reads_labels(member.options) for member in ensemble.members):
         rows.append(
-            "Members read the labels known at fitting; on another graph none are shown, and scores may be lower."
+            "Members read the labels known at fitting; on another graph none are shown, so scores may be lower."
         )
     if held is not None:
         counts = np.bincount(held.whole[2], minlength=len(model.classes_))
