@@ -50,7 +50,7 @@ def classifier_of(graph, *members, weights=None, temperature=0.8, standardise=Fa
     model.classes_, model.n_features_in_ = np.array(CLASSES), graph.features.shape[1]
     model.scaling_ = learn_scaling(graph) if standardise else None
     model.ensemble_ = Ensemble(members, shares, CLASSES, temperature, graph.labels, graph.structure)
-    model.threshold_ = None
+    model.threshold_ = model.tables_ = None
     return model
 
 

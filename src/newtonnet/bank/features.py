@@ -24,7 +24,7 @@ DAMPING, ROUNDS = 0.85, 20
 TRACE = 1e-10
 """What rounding may leave of a label that was subtracted."""
 GRAIN, ASIDE = 32, 0.37
-"""Binary digits that are kept of a column's largest number, and what keeps exact numbers off the edges between grains."""
+"""Binary digits that are kept of a column's largest number, and what keeps exact numbers off the edges of grains."""
 SMALL = 300
 """Number of nodes up to which all eigenvectors are computed."""
 SKETCH, POWERS = 8, 4
