@@ -79,9 +79,7 @@ def test_labels_may_be_given_beside_the_frames(fitted, frames):
 
 def test_without_a_label_column_one_line_says_how_to_name_it(frames):
     nodes, edges = frames
-    with pytest.raises(
-        ValueError, match=r"name the column of the classes, as in fit\(\(nodes, edges\), 'kind'\);"
-    ):
+    with pytest.raises(ValueError, match=r"name the column of the classes, as in fit\(\(nodes, edges\), 'kind'\);"):
         NewtonNetClassifier().fit((nodes.rename(columns={"label": "kind"}), edges))
 
 
