@@ -182,9 +182,9 @@ np.savez(out, shares=scorer.probabilities(sp.load_npz(adjacency), features),
 
 @pytest.mark.parametrize("regime", ["memory", "out-of-core"])
 def test_a_default_fit_scores_as_ours_without_torch_scikit_learn_and_newtonnet(regime, tmp_path):
-    graph = csbm(0.85, nodes=300, features=12, degree=8, seed=1)
-    labels = np.where(np.arange(300) % 3 > 0, graph.labels, -1)
-    given = {"time_limit": 15.0 if regime == "memory" else None, "regime": regime, **QUICK}
+    graph = csbm(0.85, nodes=150, features=12, degree=8, seed=1)
+    labels = np.where(np.arange(150) % 3 > 0, graph.labels, -1)
+    given = {"time_limit": 4.0 if regime == "memory" else None, "regime": regime, **QUICK}
     model = NewtonNetClassifier(**given).fit(graph, np.array([7, 9])[labels] * (labels >= 0) - (labels < 0))
     export(model, tmp_path)
     np.save(tmp_path / "x.npy", graph.features)

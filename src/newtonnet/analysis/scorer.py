@@ -178,7 +178,7 @@ def stack(graph: ScoredGraph, own: Any, options: Any, shown: Any, classes: int) 
         if options["norm"] == "layer":
             hidden = (hidden - hidden.mean(axis=1, keepdims=True)) / np.sqrt(hidden.var(axis=1, keepdims=True) + 1e-5)
         x = np.maximum(hidden * own[f"scale{i}"] + own[f"shift{i}"], 0)
-        total = total + x if options["jumping"] and i else x
+        total = x + (total if options["jumping"] and i > 1 else 0.0)
     return softmax(total @ own["output_weight"] + own["output_bias"], axis=1)
 
 

@@ -177,7 +177,7 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_parameters(self.get_params())
         deadline = deadline_in(self.time_limit, stop)
-        graph, y, reading = read_fitted(graph, y)
+        graph, y, reading = read_fitted(graph, y, standardise=self.standardise == AUTO)
         whole, classes = read_labels(graph, y, role="train")
         check_trainable(whole)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))

@@ -45,12 +45,13 @@ class FittedTables:
         return read_tables(nodes, edges, columns=columns, encoding=self.encoding, class_names=names).graph
 
 
-def read_fitted(graph: Any, y: Any) -> tuple[Any, Any, Reading | None]:
+def read_fitted(graph: Any, y: Any, *, standardise: bool = True) -> tuple[Any, Any, Reading | None]:
     """What ``fit`` was given as a graph and labels, and how its tables were read; None where there are none.
 
     Args:
         graph: anything that ``fit`` takes.
         y: labels, or the name of the column that holds them.
+        standardise: give the numbers of tables mean 0 and standard deviation 1.
     """
     pair = tables_of(graph, columns=isinstance(y, str))
     if pair is None:
@@ -61,7 +62,7 @@ def read_fitted(graph: Any, y: Any) -> tuple[Any, Any, Reading | None]:
     if y is None and LABEL not in (there := column_names(pair[0])):
         named = f"fit((nodes, edges), {there[-1]!r})"
         raise ValueError(f"name the column of the classes, as in {named}; found: {listed(there)}")
-    reading = read_tables(*pair, TableOptions(label_column=label))
+    reading = read_tables(*pair, TableOptions(label_column=label, standardise=standardise))
     return reading.graph, None if label is not None else y, reading
 
 

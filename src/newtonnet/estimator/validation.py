@@ -15,7 +15,7 @@ from newtonnet.graphs import Graph, check_trainable
 from .classifier import NewtonNetClassifier
 from .folds import deal, node_numbers
 from .frames import read_fitted
-from .inputs import read_labels
+from .inputs import AUTO, read_labels
 from .portfolio import ProgressCallback
 from .scoring import score
 
@@ -74,7 +74,7 @@ def cross_validate(
     Returns:
         Scores and predictions.
     """
-    graph, y, _ = read_fitted(graph, y)
+    graph, y, _ = read_fitted(graph, y, standardise=estimator.standardise == AUTO)
     whole, classes = read_labels(graph, y)
     check_trainable(whole)
     if isinstance(splits, int | np.integer):
