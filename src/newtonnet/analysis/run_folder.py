@@ -36,8 +36,8 @@ FORMAT = 1
 """Version of run.json; raised when an older program could not read a newer folder."""
 
 RUN, MODEL, PREDICTIONS, RECORDS = "run.json", "model.safetensors", "predictions.csv", "records.jsonl"
-PAGE = "report.html"
-FILES = (RUN, MODEL, PREDICTIONS, RECORDS, PAGE)
+PAGE, CARD = "report.html", "model_card.md"
+FILES = (RUN, MODEL, PREDICTIONS, RECORDS, PAGE, CARD)
 """Names of all files of a run."""
 HEADER = "newtonnet"
 FIXED = ("node", "label", "probability", "known")
@@ -129,6 +129,7 @@ def write_run(
     model: NewtonNetClassifier | None = None,
     predictions: pa.Table | None = None,
     page: str | None = None,
+    card: str = "",
 ) -> RunDescription:
     """Write the files of a run that are given, all in one step; the folder is locked. Returns it with its checksum."""
     with whole_files(folder) as new:
@@ -142,6 +143,7 @@ def write_run(
             (folder / PAGE).unlink(missing_ok=True)  # there is no finished run that it could belong to
         else:
             (new / PAGE).write_bytes(page.encode())
+        (new / CARD).write_bytes(card.encode())
         (new / RUN).write_bytes(run_text(run).encode())
     return run
 

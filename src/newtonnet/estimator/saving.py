@@ -17,10 +17,12 @@ from torch import Tensor
 from newtonnet.files import current, parse_json
 from newtonnet.metrics import Threshold
 from newtonnet.out_of_core import OUT_OF_CORE_MODEL
+from newtonnet.tables import Columns, Encoding
 from newtonnet.training import Record, read_tensors, write_tensors
 
 from .ensemble import Ensemble, OutOfFold
 from .families import defaults_of
+from .frames import FittedTables
 from .inputs import OUT_OF_CORE
 from .learned import curves, learned_filter
 from .members import Member
@@ -96,6 +98,7 @@ def save(classifier: Any, path: str | PathLike[str]) -> None:
         "records": [record.to_json() for record in classifier.records_],
         "learned": {name: _finite(getattr(classifier, name)) for name in PLAIN},
         "feature_names": None if names is None else names.tolist(),
+        "tables": classifier.tables_ and asdict(classifier.tables_),
     }
     write_tensors(Path(path), json.dumps(described, allow_nan=False, default=_own_number), tensors)
 
@@ -153,9 +156,20 @@ def _rebuilt(kind: type[Any], described: Mapping[str, Any], tensors: Mapping[str
     for name in PLAIN:
         value = described["learned"][name]
         setattr(classifier, name, float("nan") if value is None else value)
+    classifier.tables_ = _tables(tables) if (tables := described.get("tables")) else None
     if described.get("feature_names") is not None:
         classifier.feature_names_in_ = np.array(described["feature_names"], dtype=object)
     return classifier
+
+
+def _tables(stored: Mapping[str, Any]) -> FittedTables:
+    """How tables were read, as the file says it."""
+    columns, rows = stored["columns"], stored["encoding"]["columns"]
+    return FittedTables(
+        Columns(**{**columns, "unused": tuple(columns["unused"])}),
+        Encoding.from_json(json.dumps(rows)),
+        tuple(stored["class_names"]),
+    )
 
 
 def _classes(stored: Mapping[str, Any], count: int) -> NDArray[Any]:
