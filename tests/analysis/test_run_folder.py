@@ -198,7 +198,7 @@ def test_cells_that_a_spreadsheet_would_execute_are_kept_with_a_warning_or_neutr
 def test_a_run_that_is_replaced_twice_while_it_is_read_is_not_mixed(runs, tmp_path, monkeypatch):
     _, first, second = runs
     first.save(tmp_path / "run")
-    expected, load, calls = Analysis.load(tmp_path / "run").run.model, NewtonNetClassifier.load, []
+    load, calls = NewtonNetClassifier.load, []
 
     def slow(path):
         if not calls:
@@ -211,7 +211,6 @@ def test_a_run_that_is_replaced_twice_while_it_is_read_is_not_mixed(runs, tmp_pa
 
     monkeypatch.setattr(NewtonNetClassifier, "load", slow)
     found = Analysis.load(tmp_path / "run")
-    assert found.run.model == expected
     assert found.model.random_state == first.model.random_state
 
 
