@@ -45,6 +45,7 @@ from .run_folder import (
     RunDescription,
     TableFile,
     check_folder,
+    check_same,
     formula_warning,
     ids_checksum,
     is_finished,
@@ -146,7 +147,10 @@ class Analysis:
     @property
     def table(self) -> pa.Table:
         """The predictions as an Arrow table."""
-        return read_predictions(self._file(PREDICTIONS)) if self._table is None else self._table
+        if self._table is not None:
+            return self._table
+        with self._file(PREDICTIONS) as path:
+            return read_predictions(path)
 
     @property
     def predictions(self) -> Any:
@@ -159,7 +163,10 @@ class Analysis:
     @property
     def page(self) -> str:
         """The HTML of the page."""
-        return self._file(PAGE).read_text(encoding="utf-8") if self._page is None else self._page
+        if self._page is not None:
+            return self._page
+        with self._file(PAGE) as path:
+            return path.read_text(encoding="utf-8")
 
     @property
     def card(self) -> str:
@@ -270,10 +277,13 @@ class Analysis:
                 raise ValueError(f"{file.path} was changed after the fit; give nodes and edges, or fit again")
         return paths[0], paths[1]
 
-    def _file(self, name: str) -> Path:
+    @contextmanager
+    def _file(self, name: str) -> Iterator[Path]:
+        """A file of this run to read; an error if its folder has got another run meanwhile."""
         if self.folder is None or not current(self.folder, name).is_file():
             raise ValueError(f"{self.folder} has no {name}: the run ended before it was written; fit again")
-        return current(self.folder, name)
+        yield current(self.folder, name)
+        check_same(self.folder, self.run)
 
     def _seen(
         self, graph: Graph, nodes: TableSource, parts: Mapping[str, NDArray[np.int64]] | None

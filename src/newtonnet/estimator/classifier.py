@@ -279,7 +279,7 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         nodes, own, truth = held.whole
         scores = set_scores(own)[np.arange(len(nodes)), truth]
         calibration = calibrate(scores, np.zeros(len(nodes)), nodes)
-        if whole.structure == held.structure:
+        if whole.structure == held.structure and nodes.max(initial=0) < whole.nodes:
             predicted = shares.argmax(axis=1)
             shares[nodes] = own
             sets = prediction_sets(shares, calibration, coverage, adjacency=whole.adjacency, locality=locality)
