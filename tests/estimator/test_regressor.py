@@ -269,3 +269,38 @@ def test_a_file_says_which_estimator_it_holds(smooth, path, tmp_path):
     NewtonNetClassifier(tune="off", max_epochs=3, folds=2).fit(path, [0, 0, 1]).save(tmp_path / "classes")
     with pytest.raises(ValueError, match="holds a classifier, not a regressor; load it with NewtonNetClassifier"):
         NewtonNetRegressor.load(tmp_path / "classes")
+
+
+def test_two_tables_and_a_column_are_fitted_and_predicted(smooth):
+    pandas = pytest.importorskip("pandas")
+    graph, _, known = smooth
+    nodes = pandas.DataFrame({"id": range(150), "a": graph.features[:, 0], "price": known})
+    edges = pandas.DataFrame(graph.pairs.T, columns=["source", "target"])
+    model = quick("ridge").fit((nodes, edges), "price")
+    assert model.target_name_ == "price"
+    predicted = model.predict((nodes, edges))
+    np.testing.assert_allclose(model.predict((nodes.drop(columns="price"), edges)), predicted)
+    assert model.score((nodes, edges)) == pytest.approx(r2_score(known[~np.isnan(known)], predicted[~np.isnan(known)]))
+
+
+def test_tables_need_the_name_of_the_column(smooth):
+    pandas = pytest.importorskip("pandas")
+    nodes = pandas.DataFrame({"id": range(3), "price": [1.0, 2.0, 3.0]})
+    edges = pandas.DataFrame({"source": [0], "target": [1]})
+    with pytest.raises(ValueError, match=r"name the column of the numbers, as in fit\(\(nodes, edges\), 'price'\)"):
+        quick("ridge").fit((nodes, edges))
+
+
+def test_the_card_tells_errors_in_the_targets_units(smooth, tmp_path):
+    quick("ridge").fit(smooth[0], smooth[2]).save(tmp_path / "price.safetensors")
+    card = (tmp_path / "price_card.md").read_text(encoding="utf-8")
+    assert "# Model card: target" in card
+    assert "| mean absolute error |" in card
+    assert "The correlation of neighbours is" in card
+
+
+def test_a_model_of_numbers_is_not_exported(smooth, tmp_path):
+    from newtonnet import export
+
+    with pytest.raises(ValueError, match="a model of numbers cannot be exported"):
+        export(quick("ridge").fit(smooth[0], smooth[2]), tmp_path)

@@ -2,7 +2,7 @@
 
 from .boosting import BoostingOptions, Trees, stored_trees, train_boosting
 from .features import BankColumn, BankLayout, Shown, is_shown
-from .predict import predict_bank
+from .predict import check_bank, predict_bank
 from .ridge import RidgeOptions, filled, train_ridge
 from .trained import Bank, TrainedBank, prediction_bank
 
@@ -15,6 +15,7 @@ __all__ = [
     "Shown",
     "TrainedBank",
     "Trees",
+    "check_bank",
     "filled",
     "is_shown",
     "predict_bank",

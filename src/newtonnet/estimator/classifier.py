@@ -18,7 +18,8 @@ from .conformal import calibrate, prediction_sets, set_scores
 from .ensemble import OutOfFold
 from .estimator import GraphEstimator, chosen_nodes
 from .explaining import explain_ensemble
-from .inputs import Role, check_feature_names, check_parameters, read_labels
+from .frames import prediction_frame, read_fitted
+from .inputs import AUTO, Role, check_feature_names, check_parameters, read_labels
 from .portfolio import ProgressCallback, deadline_in
 
 ANOTHER_GRAPH = (
@@ -29,9 +30,10 @@ ANOTHER_GRAPH = (
 class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
     """Classify the nodes of a graph of unknown homophily.
 
-    ``fit`` takes a :class:`~newtonnet.Graph`, a PyTorch Geometric ``Data``, a networkx graph, or a pair of a scipy
-    adjacency matrix and features. With ``tune="auto"`` it tries a portfolio of settings, evaluates each on labelled
-    nodes held out from it, and keeps a weighted average of the best few.
+    ``fit`` takes a :class:`~newtonnet.Graph`, a PyTorch Geometric ``Data``, a networkx graph, a pair of a scipy
+    adjacency matrix and features, or a pair of tables of nodes and edges (pandas, Polars, Arrow, or files). With
+    ``tune="auto"`` it tries a portfolio of settings, evaluates each on labelled nodes held out from it, and keeps a
+    weighted average of the best few.
 
     Args:
         model: any model of the zoo.
@@ -68,7 +70,8 @@ class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc
     Attributes:
         classes_: the classes, in the order of the columns of ``predict_proba``.
         n_features_in_: number of features.
-        feature_names_in_: names of the features, if they came in a pandas frame; ``predict`` then expects the same.
+        feature_names_in_: names of the features, if they came in a frame; ``predict`` then expects the same.
+        tables_: how the columns of two tables were read, so that ``predict`` reads others alike; None without tables.
         ensemble_: the trained members and their weights.
         settings_: the settings in the average by descending weight, each with its ``weight`` and ``model``.
         tried_: number of settings tried.
@@ -143,8 +146,10 @@ class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc
 
         Args:
             graph: the graph.
-            y: a label for each node, -1, None or NaN for unknown; the graph's own labels if not given, of PyTorch
-                Geometric data with masks only those of ``train_mask`` and ``val_mask``.
+            y: a label for each node, -1, None or NaN for unknown; or, of two tables, the column of the labels, and of a
+                networkx graph the attribute (attributes are then read as columns, unless nodes have ``x``). The graph's
+                own labels if not given: of two tables the column ``label``, of PyTorch Geometric data with masks only
+                those of ``train_mask`` and ``val_mask``.
             validation: labelled nodes, as numbers or a mask, that only choose settings and epochs, as in a split by
                 time; all other labelled nodes train. Without them, inner folds hold out every labelled node in turn.
             show_validation: whether members that read labels are also shown those of the validation nodes at
@@ -157,6 +162,7 @@ class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc
         """
         check_parameters(self.get_params())
         deadline = deadline_in(self.time_limit, stop)
+        graph, y, reading = read_fitted(graph, y, standardise=self.standardise == AUTO)
         whole, classes = read_labels(graph, y, role="train")
         tuned = self._train(
             graph,
@@ -166,6 +172,7 @@ class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc
             deadline=deadline,
             progress=progress,
             every_class=self.metric != "accuracy" or self.threshold is not None,
+            reading=reading,
         )
         self.classes_ = classes
         self.threshold_ = None if self.threshold is None else self._choose_threshold(self.threshold)
@@ -194,6 +201,16 @@ class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc
         """The most probable class of every node, shape ``(n,)``, or that of the chosen threshold."""
         shares = self.predict_proba(graph)  # first, so that it is checked to be fitted
         return np.asarray(self.classes_[self.decide(shares)])
+
+    def predict_frame(self, graph: Any) -> Any:
+        """The predictions as a frame: ``node``, ``label``, ``probability``, and ``p(...)`` for each class.
+
+        It is of the kind of the nodes' frame: pandas (with the same index), Polars or Arrow. For other graphs it is a
+        pandas frame, or an Arrow table without pandas, and ``node`` has the names of the nodes, or their numbers.
+        """
+        whole = self._checked(graph)
+        shares = self._answers(whole)
+        return prediction_frame(graph, whole, shares, self.decide(shares), self.classes_)
 
     def decide(self, probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
         """The place in ``classes_`` of the class that is predicted for each row of probabilities."""
@@ -230,7 +247,7 @@ class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc
         nodes, own, truth = held.whole
         scores = set_scores(own)[np.arange(len(nodes)), truth]
         calibration = calibrate(scores, np.zeros(len(nodes)), nodes)
-        if whole.structure == held.structure:
+        if whole.structure == held.structure and nodes.max(initial=0) < whole.nodes:
             predicted = shares.argmax(axis=1)
             shares[nodes] = own
             sets = prediction_sets(shares, calibration, coverage, adjacency=whole.adjacency, locality=locality)
@@ -286,6 +303,7 @@ class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc
         of PyTorch Geometric data with masks only those of ``test_mask``, or those that ``fit`` does not use.
         """
         check_is_fitted(self)
+        graph = self._tabled(graph)
         whole, theirs = read_labels(graph, y, role="score")
         check_feature_names(getattr(self, "feature_names_in_", None), graph)
         known = whole.labelled

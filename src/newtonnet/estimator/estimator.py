@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -12,13 +13,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from newtonnet.files import write_whole
 from newtonnet.graphs import Graph, as_graph, check_trainable
 from newtonnet.out_of_core import OUT_OF_CORE_MODEL
+from newtonnet.tables import Reading
 from newtonnet.training import override
 
+from .card import model_card
 from .explaining import find_node
 from .families import BANK, defaults_of, shown_labels
 from .folds import fold_count, make_folds, own_split
+from .frames import FittedTables, tables_of
 from .inputs import AUTO, IN_MEMORY, OUT_OF_CORE, Role, check_feature_names, feature_names
 from .learned import curves, learned_filter
 from .members import Candidate, TrainingOptions
@@ -64,9 +69,14 @@ class GraphEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """Fields of the training that this kind of estimator sets beside those of all, such as the loss."""
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to one file, atomically; :meth:`load` reads it."""
+        """Write the model to one file, atomically, which :meth:`load` reads, and its model card beside it.
+
+        The card of ``model.safetensors`` is ``model_card.md``.
+        """
         check_is_fitted(self)
         save(self, path)
+        place = Path(path)
+        write_whole(place.with_name(f"{place.stem}_card.md"), model_card(self))
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -84,6 +94,7 @@ class GraphEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         deadline: Deadline,
         progress: ProgressCallback | None,
         every_class: bool = False,
+        reading: Reading | None = None,
     ) -> Portfolio:
         """Train the portfolio on a graph and keep what is learned, except what only one kind of estimator has."""
         check_trainable(whole)
@@ -102,7 +113,12 @@ class GraphEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
         self.n_features_in_ = int(whole.features.shape[1])
         self.__dict__.pop("feature_names_in_", None)  # as in scikit-learn: without names there is no attribute
-        if (names := feature_names(graph)) is not None:
+        self.tables_ = None
+        names = feature_names(graph)
+        if reading is not None:
+            self.tables_ = FittedTables(reading.columns, reading.encoding, whole.class_names)
+            names = np.array(reading.encoding.feature_names, dtype=object) if reading.encoding.columns else None
+        if names is not None:
             self.feature_names_in_ = names
         self.ensemble_ = tuned.ensemble
         self.records_ = [member.record for member in tuned.shown.members]
@@ -115,7 +131,8 @@ class GraphEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         self.complete_ = tuned.complete
         self.out_of_fold_ = tuned.out_of_fold
         self.validation_score_ = float(np.mean(tuned.out_of_fold.scores))
-        self.notes_ = [] if self.scaling_ is None else [str(self.scaling_)]
+        self.notes_ = [] if reading is None else list(reading.notes)
+        self.notes_ += [] if self.scaling_ is None else [str(self.scaling_)]
         self.filter_ = learned_filter(self.records_)
         self.history_ = curves(self.records_)
         return tuned
@@ -123,12 +140,22 @@ class GraphEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def _checked(self, graph: Any) -> Graph:
         """The graph, if it has the features that the model was fitted on."""
         check_is_fitted(self)
+        graph = self._tabled(graph)
         whole = self.bare(graph)
         check_feature_names(getattr(self, "feature_names_in_", None), graph)
         features = whole.features.shape[1]
         if features != self.n_features_in_:
             raise ValueError(f"the model was trained on {self.n_features_in_} features, this graph has {features}")
         return whole
+
+    def _tabled(self, graph: Any) -> Any:
+        """Two tables, or a networkx graph whose attributes are columns, as those of the fit were read."""
+        pair = None if isinstance(graph, Graph) else tables_of(graph, columns=self.tables_ is not None)
+        if pair is None:
+            return graph
+        if self.tables_ is None:
+            raise ValueError("this model was not fitted on two tables; give a graph of the kind that it was fitted on")
+        return self.tables_.read(*pair)
 
     def bare(self, graph: Any) -> Graph:
         """The graph, whatever is known of its nodes."""

@@ -18,7 +18,8 @@ from .conformal import Array, calibrate, prediction_intervals
 from .ensemble import OutOfFold
 from .estimator import GraphEstimator, chosen_nodes
 from .explaining import explain_ensemble
-from .inputs import Role, check_feature_names, check_parameters, read_targets, without_targets
+from .frames import read_fitted
+from .inputs import AUTO, Role, check_feature_names, check_parameters, read_targets, without_targets
 from .portfolio import ProgressCallback, deadline_in
 
 METRIC_OF = {"squared": "r2", "absolute": "d2_absolute_error"}
@@ -129,8 +130,8 @@ class NewtonNetRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
 
         Args:
             graph: the graph.
-            y: a number for each node, None or NaN for unknown; the graph's own targets if not given, of PyTorch
-                Geometric data and networkx graphs those in ``y``.
+            y: a number for each node, None or NaN for unknown, or the column of two tables that holds them; the
+                graph's own targets if not given, of PyTorch Geometric data and networkx graphs those in ``y``.
             validation: nodes with a known number, as numbers or a mask, that only choose settings and epochs; all
                 others train. Without them, inner folds hold out every such node in turn.
             show_validation: whether members that read known numbers are also shown those of the validation nodes at
@@ -143,6 +144,7 @@ class NewtonNetRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
         """
         check_parameters(self.get_params())
         deadline = deadline_in(self.time_limit, stop)
+        graph, y, reading = read_fitted(graph, y, standardise=self.standardise == AUTO, numbers=True)
         whole = self.read(graph, y, role="train")
         targets = whole.truth.astype(np.float64)
         known = targets[whole.labelled]
@@ -154,6 +156,7 @@ class NewtonNetRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
             show_validation=show_validation,
             deadline=deadline,
             progress=progress,
+            reading=reading,
         )
         self.target_name_ = whole.class_names[0]
         self.target_mean_, self.target_scale_ = mean, scale
@@ -209,7 +212,7 @@ class NewtonNetRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
         values = self._numbers(whole) if predictions is None else predictions
         nodes, own, truth = held.whole
         calibration, centres = calibrate(np.abs(truth - own[:, 0]), np.zeros(len(nodes)), nodes), values.copy()
-        if whole.structure == held.structure:
+        if whole.structure == held.structure and nodes.max(initial=0) < whole.nodes:
             centres[nodes] = own[:, 0]
         else:
             warnings.warn(ANOTHER_GRAPH, stacklevel=2)
@@ -248,6 +251,7 @@ class NewtonNetRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
         of PyTorch Geometric data with masks only those of ``test_mask``, or those that ``fit`` does not use.
         """
         check_is_fitted(self)
+        graph = self._tabled(graph)
         whole = self.read(graph, y, role="score")
         check_feature_names(getattr(self, "feature_names_in_", None), graph)
         known = whole.labelled
