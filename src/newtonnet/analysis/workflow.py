@@ -3,7 +3,6 @@
 import json
 import math
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import copy
@@ -18,29 +17,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from newtonnet.estimator import (
-    GraphEstimator,
-    NewtonNetClassifier,
-    NewtonNetRegressor,
-    defaults_of,
-    model_card,
-    score,
-)
+from newtonnet.estimator import GraphEstimator, NewtonNetClassifier, NewtonNetRegressor, defaults_of
 from newtonnet.files import current, file_checksum, scratch, write_whole
 from newtonnet.graphs import Graph, check_trainable
-from newtonnet.meaning import counted, listed
+from newtonnet.meaning import listed
 from newtonnet.out_of_core import PROPAGATION_MEMORY, read_tables_on_disk
-from newtonnet.report import (
-    Findings,
-    HeldOutResults,
-    ModelScores,
-    NumberResults,
-    gather,
-    guess,
-    headline,
-    is_known,
-    render_findings,
-)
+from newtonnet.report import Findings, gather, render_findings
 from newtonnet.tables import (
     FrameKind,
     Reading,
@@ -55,7 +37,8 @@ from newtonnet.tables import (
 from newtonnet.training import first_interrupt
 
 from .evaluation import GIVEN, Nodes, ReportProgress, StartStep, evaluate, fitted_parts, held_out_folds
-from .explaining import ExplainedNodes, explain_nodes, explain_some, number_intervals, plausible_classes
+from .explaining import ExplainedNodes, explain_nodes, explain_some
+from .outcome import card_of, make_outcome, predictions_of, score_known, tally
 from .run_folder import (
     PAGE,
     PREDICTIONS,
@@ -67,9 +50,7 @@ from .run_folder import (
     ids_checksum,
     is_finished,
     locked_folder,
-    numbers_table,
     predictions_csv,
-    predictions_table,
     read_predictions,
     read_run,
     run_text,
@@ -194,7 +175,7 @@ class Analysis:
     @property
     def card(self) -> str:
         """The model card as Markdown: data, protocol, metrics, limits and intended use."""
-        return _card(self.model, self.run)
+        return card_of(self.model, self.run)
 
     def report(self, path: str | PathLike[str]) -> None:
         """Write the page to an HTML file."""
@@ -244,12 +225,12 @@ class Analysis:
             graph = reading.graph
             _check_tied(classifier, graph, self.run)
             probabilities = classifier.answers(graph)
-            table = _predictions(classifier, graph, probabilities, added=reading.added)
+            table = predictions_of(classifier, graph, probabilities, added=reading.added)
             seen = self._seen(graph, tables[0], reading.parts)
-            scored, reached, remark = _score(classifier.metric, graph, probabilities, seen)
+            scored, reached, remark = score_known(classifier.metric, graph, probabilities, seen)
         summary = {
             "nodes": table.num_rows,
-            "predicted": _tally(table, classifier),
+            "predicted": tally(table, classifier),
             "labelled": len(graph.labelled),
             "judged": scored,
             "metric": classifier.metric,
@@ -417,7 +398,7 @@ def analyse(
         )
         spent = time.monotonic() - began
         probabilities = classifier.answers(graph)
-        predictions = _predictions(classifier, graph, probabilities, added=reading.added)
+        predictions = predictions_of(classifier, graph, probabilities, added=reading.added)
         predictions = spreadsheet_safe(predictions) if safe_cells else predictions
         model = copy(classifier)
         if "store" in arguments:
@@ -425,7 +406,7 @@ def analyse(
         run_text(run)  # what cannot be written is found before anything is overwritten
         at_once = place is not None and not is_finished(place)
         if place is not None and at_once:
-            run = write_run(place, run, model=model, predictions=predictions, card=_card(model, run))
+            run = write_run(place, run, model=model, predictions=predictions, card=card_of(model, run))
             say(f"model and predictions are in {place}")
 
         overhead = max(time.monotonic() - began - limit, 0.0)
@@ -464,11 +445,11 @@ def analyse(
             explained = explain_some(classifier, reading.graph, probabilities, names, seconds=budget)
             findings = replace(findings, explained=explained)
         page = render_findings(findings)
-        run = replace(run, finished=True, outcome=_outcome(findings, classifier, stopped=stopped))
+        run = replace(run, finished=True, outcome=make_outcome(findings, classifier, stopped=stopped))
         if place is not None and at_once:
-            run = write_run(place, run, page=page, card=_card(model, run))
+            run = write_run(place, run, page=page, card=card_of(model, run))
         elif place is not None:
-            run = write_run(place, run, model=model, predictions=predictions, page=page, card=_card(model, run))
+            run = write_run(place, run, model=model, predictions=predictions, page=page, card=card_of(model, run))
     return Analysis(model, run, findings, place, predictions, page, frame_kind(nodes))
 
 
@@ -489,25 +470,6 @@ def _estimator(
         copied: GraphEstimator = clone(given)
         return copied
     return NewtonNetClassifier() if target_column is None else NewtonNetRegressor()
-
-
-def _predictions(estimator: GraphEstimator, graph: Graph, answers: NDArray[np.float64], *, added: int) -> pa.Table:
-    """The rows of predictions.csv from the answers for all nodes, ``(n, C)``."""
-    if isinstance(estimator, NewtonNetRegressor):
-        numbers = answers[:, 0]
-        return numbers_table(graph, numbers, number_intervals(estimator, graph, numbers), added=added)
-    assert isinstance(estimator, NewtonNetClassifier)
-    names, sets = estimator.ensemble_.class_names, plausible_classes(estimator, graph, answers)
-    return predictions_table(graph, answers, names, sets, estimator.decide(answers), added=added)
-
-
-def _tally(table: pa.Table, estimator: GraphEstimator) -> dict[str, float]:
-    """How many nodes are predicted to be of each class, or the lowest, mean and highest of predicted numbers."""
-    if estimator.ensemble_.numbers:
-        numbers = table["prediction"].to_numpy()
-        return {name: float(getattr(np, name)(numbers)) for name in ("min", "mean", "max")}
-    counts = Counter(table["label"].to_pylist())
-    return {name: counts[name] for name in estimator.ensemble_.class_names}
 
 
 @contextmanager
@@ -632,27 +594,6 @@ def _steps(
     return start
 
 
-def _score(
-    metric: str, graph: Graph, probabilities: NDArray[np.float64], seen: NDArray[np.bool_]
-) -> tuple[int, float | None, str]:
-    """Number of scored nodes, their score and a comment; nodes of the fit are scored only if there are no others."""
-    known = graph.labelled
-    new = known[~seen]
-    scored = new if len(new) else known
-    if not len(scored):
-        return 0, None, ""
-    try:
-        reached = score(metric, probabilities[scored], graph.truth[scored])
-    except ValueError as reason:
-        return len(scored), None, f"No score on {counted(len(scored), 'labelled node')}: {reason}."
-    remark = ""
-    if not len(new):
-        remark = "the model was fitted on these nodes, so this does not measure its quality"
-    elif seen.any():
-        remark = f"{counted(int(seen.sum()), 'node')} of the fit left out"
-    return len(scored), reached, remark
-
-
 def _run_warnings(classifier: GraphEstimator, *, stopped: bool) -> list[str]:
     """How the run went, and whether the model can be used on another graph."""
     warnings = []
@@ -666,68 +607,6 @@ def _run_warnings(classifier: GraphEstimator, *, stopped: bool) -> list[str]:
             "predict on other graphs."
         )
     return warnings
-
-
-def _outcome(findings: Findings, classifier: GraphEstimator, *, stopped: bool) -> dict[str, Any]:
-    """The results as plain data; the names are part of the format of run.json."""
-    evaluation = findings.evaluation
-    return {
-        "model": findings.model,
-        "metric": findings.metric,
-        "nodes": findings.data.nodes,
-        "edges": findings.data.edges,
-        "labelled": findings.data.labelled,
-        "cross_validation": None if evaluation is None else _scores(evaluation.ours),
-        "others": {} if evaluation is None else {one.model: _scores(one) for one in evaluation.others},
-        "guess": None if evaluation is None else guess(evaluation, findings.metric),
-        "method": None if evaluation is None else evaluation.method,
-        **_quality(findings),
-        "validation": classifier.validation_score_,
-        "homophily": {
-            "known": findings.homophily.measured,
-            "learned": findings.homophily.learned,
-            "chance": findings.homophily.chance,
-        },
-        "headline": headline(findings),
-        "tried": findings.tried,
-        "complete": classifier.complete_,
-        "stopped": stopped,
-        "remarks": [*findings.warnings, *findings.data.warnings],
-        "seconds": findings.seconds,
-    }
-
-
-def _quality(findings: Findings) -> dict[str, Any]:
-    """What only classes, or only numbers, have."""
-    evaluation, target = findings.evaluation, findings.data.target
-    if target is None:
-        found = evaluation if isinstance(evaluation, HeldOutResults) else None
-        return {
-            "classes": list(findings.data.class_names),
-            "calibration_error": None if found is None else found.calibration_error,
-            "uncalibrated_error": None if found is None else found.uncalibrated_error,
-        }
-    numbers = evaluation if isinstance(evaluation, NumberResults) else None
-    return {
-        "target": target.name,
-        "errors": None if numbers is None else asdict(numbers.errors),
-        "intervals": None if numbers is None or numbers.intervals is None else asdict(numbers.intervals),
-    }
-
-
-def _scores(scores: ModelScores) -> dict[str, Any]:
-    interval = list(scores.interval) if all(map(is_known, scores.interval)) else None
-    return {"mean": scores.mean, "interval": interval, "splits": list(scores.splits), "seconds": scores.seconds}
-
-
-def _card(model: GraphEstimator, run: RunDescription) -> str:
-    """The model card of a run, with its tables and results."""
-    files = {name: file for name, file in run.tables.items() if file.path is not None}
-    tables = [
-        f"The table of {name} is {Path(str(file.path)).name} (sha256 {str(file.sha256)[:16]}…)."
-        for name, file in files.items()
-    ]
-    return model_card(model, run.outcome, tables)
 
 
 def _call(nodes: TableSource, edges: TableSource, **columns: str | None) -> str:

@@ -54,7 +54,8 @@ def _model(model: Any) -> list[str]:
         ]
     return [
         f"A classifier of the nodes of a graph, fitted by newtonnet {__version__}.",
-        f"{averages} a probability for each of {counted(len(model.classes_), 'class')}: {_safe(listed(_names(model)))}.",
+        f"{averages} a probability for each of {counted(len(model.classes_), 'class')}: "
+        f"{_safe(listed(_names(model)))}.",
     ]
 
 
