@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pyarrow.csv import ConvertOptions, ParseOptions, read_csv
 
 from newtonnet import __version__
-from newtonnet.estimator import NewtonNetClassifier
+from newtonnet.estimator import NewtonNetClassifier, model_card
 from newtonnet.files import (
     COMMITTED,
     OWN,
@@ -30,6 +30,7 @@ from newtonnet.files import (
     write_whole,
 )
 from newtonnet.graphs import Graph
+from newtonnet.meaning import listed
 from newtonnet.tables import Columns, Encoding
 
 FORMAT = 1
@@ -146,6 +147,14 @@ def write_run(
         (new / CARD).write_bytes(card.encode())
         (new / RUN).write_bytes(run_text(run).encode())
     return run
+
+
+def run_card(model: NewtonNetClassifier, run: RunDescription) -> str:
+    """The model card of a run, with its tables, their features and the results."""
+    named = {name: (Path(file.path).name, file.sha256) for name, file in run.tables.items() if file.path is not None}
+    tables = [f"The table of {name} is {file} (sha256 {str(digest)[:16]}…)." for name, (file, digest) in named.items()]
+    features = run.encoding.feature_names
+    return model_card(model, run.outcome, [*tables, *([f"Features: {listed(features)}."] if features else [])])
 
 
 def replace_predictions(folder: Path, run: RunDescription, predictions: pa.Table) -> None:

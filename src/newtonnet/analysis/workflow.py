@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from newtonnet.estimator import NewtonNetClassifier, defaults_of, model_card, score
+from newtonnet.estimator import NewtonNetClassifier, defaults_of, score
 from newtonnet.files import current, file_checksum, scratch, write_whole
 from newtonnet.graphs import Graph, check_trainable
 from newtonnet.meaning import counted, listed
@@ -54,6 +54,7 @@ from .run_folder import (
     predictions_table,
     read_predictions,
     read_run,
+    run_card,
     run_text,
     spreadsheet_safe,
     write_run,
@@ -171,7 +172,7 @@ class Analysis:
     @property
     def card(self) -> str:
         """The model card as Markdown: data, protocol, metrics, limits and intended use."""
-        return _card(self.model, self.run)
+        return run_card(self.model, self.run)
 
     def report(self, path: str | PathLike[str]) -> None:
         """Write the page to an HTML file."""
@@ -396,7 +397,7 @@ def analyse(
         run_text(run)  # what cannot be written is found before anything is overwritten
         at_once = place is not None and not is_finished(place)
         if place is not None and at_once:
-            run = write_run(place, run, model=model, predictions=predictions, card=_card(model, run))
+            run = write_run(place, run, model=model, predictions=predictions, card=run_card(model, run))
             say(f"model and predictions are in {place}")
 
         overhead = max(time.monotonic() - began - limit, 0.0)
@@ -437,9 +438,9 @@ def analyse(
         page = render_findings(findings)
         run = replace(run, finished=True, outcome=_outcome(findings, classifier, stopped=stopped))
         if place is not None and at_once:
-            run = write_run(place, run, page=page, card=_card(model, run))
+            run = write_run(place, run, page=page, card=run_card(model, run))
         elif place is not None:
-            run = write_run(place, run, model=model, predictions=predictions, page=page, card=_card(model, run))
+            run = write_run(place, run, model=model, predictions=predictions, page=page, card=run_card(model, run))
     return Analysis(model, run, findings, place, predictions, page, frame_kind(nodes))
 
 
@@ -630,16 +631,6 @@ def _outcome(findings: Findings, classifier: NewtonNetClassifier, *, stopped: bo
 def _scores(scores: ModelScores) -> dict[str, Any]:
     interval = list(scores.interval) if all(map(is_known, scores.interval)) else None
     return {"mean": scores.mean, "interval": interval, "splits": list(scores.splits), "seconds": scores.seconds}
-
-
-def _card(model: NewtonNetClassifier, run: RunDescription) -> str:
-    """The model card of a run, with its tables and results."""
-    files = {name: file for name, file in run.tables.items() if file.path is not None}
-    tables = [
-        f"The table of {name} is {Path(str(file.path)).name} (sha256 {str(file.sha256)[:16]}…)."
-        for name, file in files.items()
-    ]
-    return model_card(model, run.outcome, tables)
 
 
 def _call(nodes: TableSource, edges: TableSource, label_column: str) -> str:

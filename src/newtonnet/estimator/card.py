@@ -29,14 +29,14 @@ def model_card(model: Any, outcome: Mapping[str, Any] | None = None, tables: Seq
     found = outcome or {}
     parts = {
         "Model": _model(model),
-        "Data": [*_data(model, found), *tables],
+        "Data": [*_data(model, found), *map(_safe, tables)],
         "Protocol": _protocol(model, found),
         "Metrics": _metrics(model, found),
         "Limits": _limits(model, found),
         "Intended use": _use(model),
     }
-    text = "\n\n".join(f"## {title}\n\n" + "\n".join(_lines(rows)) for title, rows in parts.items())
-    return f"# Model card: {_safe(listed(_names(model), 6))}\n\n{text}\n"
+    text = "\n\n".join(f"## {title}\n\n" + "\n".join(_lines(rows)).strip() for title, rows in parts.items())
+    return f"# Model card\n\n{text}\n"
 
 
 def _model(model: Any) -> list[str]:
@@ -48,7 +48,7 @@ def _model(model: Any) -> list[str]:
     return [
         f"A classifier of the nodes of a graph, fitted by newtonnet {__version__}.",
         f"It averages {members} ({listing}), chosen from {counted(model.tried_, 'setting')}, and gives a probability "
-        f"for each of {counted(len(model.classes_), 'class')}: {_safe(listed(_names(model)))}.",
+        f"for each of {counted(len(model.classes_), 'class')}: {_safe(listed([f'“{name}”' for name in _names(model)]))}.",
     ]
 
 
