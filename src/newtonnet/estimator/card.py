@@ -45,10 +45,11 @@ def _model(model: Any) -> list[str]:
         shares[setting["model"]] += setting["weight"]
     listing = ", ".join(f"{name} {share:.0%}" for name, share in shares.most_common())
     members = counted(len(model.ensemble_.members), "member")
+    classes = _safe(listed([f"“{name}”" for name in _names(model)]))
     return [
         f"A classifier of the nodes of a graph, fitted by newtonnet {__version__}.",
         f"It averages {members} ({listing}), chosen from {counted(model.tried_, 'setting')}, and gives a probability "
-        f"for each of {counted(len(model.classes_), 'class')}: {_safe(listed([f'“{name}”' for name in _names(model)]))}.",
+        f"for each of {counted(len(model.classes_), 'class')}: {classes}.",
     ]
 
 
