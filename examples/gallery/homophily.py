@@ -1,8 +1,8 @@
 """Are neighbours alike or different?
 
-The same model on two graphs: in one 90% of the edges join nodes of the same class, in the other 10%. It is told
-neither. It learns the homophily and a filter that keeps low frequencies (what neighbours have in common) in the first
-graph and high frequencies (how they differ) in the second.
+The same model on two graphs: in one 90% of the edges join nodes of the same class, in the other 10%. Nobody says
+which is which: it learns the homophily and a filter that keeps low frequencies (what neighbours have in common) in
+the first graph and high frequencies (how they differ) in the second.
 """
 
 import matplotlib.pyplot as plt
