@@ -1,6 +1,6 @@
 """Does it matter who follows whom?
 
-Every account follows accounts of the next of three groups. Without directions each group is linked to the two others
+Every account follows accounts of the next of four groups. Without directions a group and the one opposite look
 alike; with them, who is followed tells the group. Edges are undirected unless you say `directed=True`
 (`TableOptions(directed=True)` for tables).
 """
@@ -12,11 +12,11 @@ from newtonnet import NewtonNetClassifier
 from newtonnet.graphs import from_edges
 
 rng = np.random.default_rng(0)
-group = rng.integers(0, 3, 600)
+group = rng.integers(0, 4, 600)
 source = np.repeat(np.arange(600), 6)
-members = [np.flatnonzero(group == number) for number in range(3)]
-target = np.array([rng.choice(members[(group[node] + 1) % 3]) for node in source])
-features = np.eye(3)[group] + rng.normal(0, 1.5, (600, 3))  # a weak hint
+members = [np.flatnonzero(group == number) for number in range(4)]
+target = np.array([rng.choice(members[(group[node] + 1) % 4]) for node in source])
+features = np.eye(4)[group] + rng.normal(0, 1.5, (600, 4))  # a weak hint
 hidden = rng.random(600) < 0.7
 
 scores = {}

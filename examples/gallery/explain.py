@@ -12,7 +12,7 @@ from newtonnet.tables import TableOptions, read_tables
 
 reading = read_tables(*customers(400), TableOptions(label_column="status"))
 graph, names = reading.graph, reading.encoding.feature_names
-model = NewtonNetClassifier(tune="off", max_epochs=150).fit(graph)
+model = NewtonNetClassifier(tune="off", metric="roc_auc", max_epochs=150).fit(graph)
 node = int(model.predict_proba(graph)[:, 0].argmax())
 why = model.explain(graph, node)
 

@@ -13,7 +13,7 @@ from newtonnet.datasets import digits
 
 graph = digits()
 order = np.random.default_rng(0).permutation(graph.nodes)
-counts = (2, 5, 20)
+counts = (5, 10, 40)
 scores = {"ridge": [], "mlp": []}  # ridge regression on filtered features is the quickest model of the portfolio
 for count in counts:
     shown = np.concatenate([order[graph.labels[order] == digit][:count] for digit in range(10)])

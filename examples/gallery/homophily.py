@@ -16,7 +16,7 @@ figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
 for ratio in (0.9, 0.1):
     graph = csbm(ratio, nodes=400, features=400)
     hidden = np.arange(graph.nodes) % 2 == 0
-    model = NewtonNetClassifier(tune="off", settings={"gammas": (1.0, 1.0, 1.0)}, max_epochs=200)
+    model = NewtonNetClassifier(tune="off", settings={"gammas": (1.0, 1.0, 1.0)}, max_epochs=150, folds=2)
     model.fit(graph, np.where(hidden, -1, graph.labels))
     accuracy = model.score(graph, np.where(hidden, graph.labels, -1))
     print(f"homophily {homophily(graph).edge:.2f}, learned {model.homophily_:.2f}; accuracy {accuracy:.2f}")

@@ -23,7 +23,7 @@ old_edges = edges.filter([a in old_ids and b in old_ids for a, b in zip(*edges.t
 
 with tempfile.TemporaryDirectory() as folder:
     model = NewtonNetClassifier("ridge", transferable=True, tune="off")
-    options = {"classifier": model, "folds": 0, "compare": False, "label_column": "status"}
+    options = {"classifier": model, "folds": 0, "compare": False, "time_limit": 20, "label_column": "status"}
     newtonnet.analyse(nodes.filter(~new), old_edges, **options).save(f"{folder}/run")
     run = Analysis.load(f"{folder}/run")
 

@@ -13,7 +13,7 @@ from newtonnet.datasets import digits
 
 graph = digits(neighbours=3)
 rng = np.random.default_rng(0)
-labelled = rng.random(graph.nodes) < 0.1
+labelled = rng.random(graph.nodes) < 0.05
 model = NewtonNetClassifier("mlp", tune="off", max_epochs=60).fit(graph, np.where(labelled, graph.labels, -1))
 
 figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")

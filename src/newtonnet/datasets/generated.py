@@ -96,7 +96,8 @@ def customers(
     """Tables of customers and of who calls whom, with the usual dirt, to try :func:`~newtonnet.analyse` on.
 
     Customers belong to circles of eight who mostly call each other. Circles are more or less satisfied, and so their
-    members tend to leave together; a cheap plan, few years with the company and chance do the rest.
+    members tend to leave together and, less reliably, to complain; a cheap plan, few years with the company and chance
+    do the rest.
 
     Args:
         count: number of customers.
@@ -105,8 +106,8 @@ def customers(
         seed: seed of the random generator; tables of different seeds have no id in common.
 
     Returns:
-        Nodes with the columns id, age, plan, city, bill (a tenth is missing), joined (a date) and status; edges with
-        the columns source and target.
+        Nodes with the columns id, age, plan, city, bill (a tenth is missing), complaints, joined (a date) and status;
+        edges with the columns source and target.
     """
     if count < 16 or not 0 < leaving < 1 or not 0 < labelled <= 1:
         raise ValueError(
@@ -120,7 +121,8 @@ def customers(
     plan = rng.choice(["basic", "family", "premium"], count, p=[0.5, 0.3, 0.2])
     years = rng.exponential(4, count).clip(0, 30)
     bill = np.array([15, 40, 60])[np.unique(plan, return_inverse=True)[1]] + rng.normal(0, 8, count)
-    wish = 1.6 * rng.standard_normal(circle.max() + 1)[circle] + (plan == "basic") - 0.1 * years
+    anger = rng.standard_normal(circle.max() + 1)[circle]
+    wish = 1.6 * anger + (plan == "basic") - 0.1 * years
     left = np.argsort(np.argsort(-(wish + 0.7 * rng.standard_normal(count)))) < round(leaving * count)
     known, paid = rng.random(count) < labelled, rng.random(count) < 0.9
     nodes = pa.table(
@@ -130,6 +132,7 @@ def customers(
             "plan": plan.tolist(),
             "city": rng.choice(["Aachen", "Bonn", "Essen", "Köln"], count).tolist(),
             "bill": [round(float(one), 2) if there else None for one, there in zip(bill, paid, strict=True)],
+            "complaints": rng.poisson(np.exp(0.7 * anger - 0.7)),
             "joined": (np.datetime64("2026-01-01") - (365 * years).astype(np.int64)).tolist(),
             "status": [
                 ("left" if one else "stayed") if there else None for one, there in zip(left, known, strict=True)
