@@ -6,6 +6,7 @@ import importlib
 import inspect
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import get_args
 from unittest.mock import create_autospec
@@ -25,7 +26,7 @@ ON_TABLES = ("classifier", "explanations", "imbalance", "prediction_sets", "star
 """Pages whose snippets read nodes.csv and edges.csv, or new_nodes.csv and new_edges.csv."""
 SNIPPETS = {
     f"{name} {place}": block
-    for name in (*ON_TABLES, "clusters", "extending", "scale")
+    for name in (*ON_TABLES, "clusters", "export", "extending", "scale")
     for place, block in enumerate(
         re.findall(r"```python\n(.*?)```", (DOCS / f"{name}.md").read_text(), flags=re.DOTALL)
     )
@@ -46,7 +47,7 @@ def pretend(monkeypatch, name, answer=None):
     return actor
 
 
-@pytest.mark.parametrize("name", SNIPPETS)
+@pytest.mark.parametrize("name", [name for name in SNIPPETS if not name.startswith("export")])
 def test_every_name_is_made_in_the_snippet_itself(name):
     made, used = set(dir(builtins)), set()
     for node in ast.walk(ast.parse(SNIPPETS[name])):
@@ -78,6 +79,19 @@ def test_a_snippet_on_tables_runs_as_shown(name, tables, monkeypatch):
         shutil.rmtree(path)
     monkeypatch.setitem(SNIPPETS, name, re.sub(r"time_limit=\d+", "time_limit=2", SNIPPETS[name]))
     assert run(name)
+
+
+def test_a_model_is_exported_and_scores_as_shown(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    space = {}
+    shown = [block for name, block in SNIPPETS.items() if name.startswith("export")]
+    assert len(shown) == 3
+    for block in shown:
+        exec(compile(block, "export", "exec"), space)
+    printed = re.findall(r"print\(.*\)  # (.*)", "".join(shown))
+    assert capsys.readouterr().out.splitlines() == printed
+    sys.modules.pop("scorer")
 
 
 def test_training_from_blocks_on_disk_runs_as_shown(monkeypatch, tmp_path):

@@ -187,7 +187,7 @@ class _Reader:
 
     def _filter_rows(self, node: int, degree: int) -> list[Array]:
         """Row ``node`` of the filters of all degrees, each ``(n,)``."""
-        around, rows = self.bank.around, [np.zeros((self.graph.nodes, 1), dtype=np.float32)]
+        around, rows = self.bank.around, [np.zeros((self.graph.nodes, 1))]
         rows[0][node] = 1
         mean = self.bank.columns[0].filter == "mean"
         for k in range(1, degree + 1):
@@ -196,7 +196,7 @@ class _Reader:
         if mean:  # P = D^-1/2 Â D^1/2
             root = np.sqrt(around.degree)[:, None]
             rows[1:] = [row * root / max(float(root[node, 0]), 1e-30) for row in rows[1:]]
-        return [row[:, 0].astype(np.float64) for row in rows]
+        return [row[:, 0] for row in rows]
 
     def _bands(self, row: Array, signal: Array) -> Array:
         """The inner product of a filter's row with the low, middle and high frequencies of a signal."""
