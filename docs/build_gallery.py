@@ -17,6 +17,7 @@ ORDER = (
     "customers",
     "new_nodes",
     "next_month",
+    "without_torch",
     "rare",
     "prediction_sets",
     "explain",

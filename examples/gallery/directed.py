@@ -1,7 +1,7 @@
 """Does it matter who follows whom?
 
-Every account follows accounts of the next of four groups. Without directions a group and the one opposite look
-alike; with them, who is followed tells the group. Edges are undirected unless you say `directed=True`
+Every account follows accounts of the next of four groups. Without directions a group and the one opposite look alike;
+with them, who is followed tells the group. Edges are undirected unless you say `directed=True`
 (`TableOptions(directed=True)` for tables).
 """
 
