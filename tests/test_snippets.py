@@ -26,7 +26,7 @@ ON_TABLES = ("classifier", "explanations", "imbalance", "prediction_sets", "star
 """Pages whose snippets read nodes.csv and edges.csv, or new_nodes.csv and new_edges.csv."""
 SNIPPETS = {
     f"{name} {place}": block
-    for name in (*ON_TABLES, "clusters", "export", "extending", "scale")
+    for name in (*ON_TABLES, "clusters", "export", "extending", "regression", "scale")
     for place, block in enumerate(
         re.findall(r"```python\n(.*?)```", (DOCS / f"{name}.md").read_text(), flags=re.DOTALL)
     )
@@ -130,6 +130,20 @@ def test_a_search_on_a_cluster_is_called_as_shown(monkeypatch, tmp_path):
     sweep = pretend(monkeypatch, "newtonnet.search.sweep", iter(["a trial"]))
     assert run("clusters 0")["trials"] == ["a trial"]
     assert sweep.call_args.args[0] is open_store.call_args.args[1] is study
+
+
+def test_numbers_are_analysed_as_shown(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    space = run("regression 0")
+    assert space["again"].table.column_names == ["node", "prediction", "known", "lower", "upper"]
+    assert space["analysis"].summary["errors"]["mae"] < space["analysis"].summary["errors"]["constant_mae"]
+
+
+def test_the_regressor_is_used_as_shown(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    space = run("regression 1")
+    np.testing.assert_array_equal(space["loaded"].predict(space["graph"]), space["model"].predict(space["graph"]))
+    assert space["explanation"].total == pytest.approx(space["model"].predict(space["graph"])[17], abs=1e-3)
 
 
 def test_arrows_are_kept_as_the_page_on_design_says():

@@ -17,10 +17,11 @@ from newtonnet.training import band_masks, shape_penalty
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory, findings, hostile):
-    """The page of a plain run, of hostile names, and of fifty classes with long names."""
+def folder(tmp_path_factory, findings, hostile, priced):
+    """The page of a plain run, of hostile names, of fifty classes with long names, and of numbers."""
     folder = tmp_path_factory.mktemp("pages")
-    for name, one in (("plain", findings), ("hostile", hostile), ("many", many_classes(findings))):
+    pages = (("plain", findings), ("hostile", hostile), ("many", many_classes(findings)), ("numbers", priced))
+    for name, one in pages:
         (folder / f"{name}.html").write_text(render_findings(one), encoding="utf-8")
     return folder
 
@@ -38,7 +39,7 @@ def many_classes(findings, count=50):
     return replace(findings, title="A" * 300, command="newtonnet " + "x" * 400, data=data, evaluation=evaluation)
 
 
-@pytest.fixture(scope="module", params=["many", "plain", "hostile"])
+@pytest.fixture(scope="module", params=["many", "plain", "hostile", "numbers"])
 def any_page(request, browser, folder):
     """A browser that shows one of the pages for the first time."""
     browser.show(folder / f"{request.param}.html")
@@ -92,6 +93,12 @@ def test_every_plot_is_drawn(any_page):
     )
     assert len(sizes) == 6
     assert min(sizes) > 100
+
+
+def test_an_explained_number_is_told_in_its_own_units(browser, folder):
+    browser.show(folder / "numbers.html")
+    assert browser.text("sentence").startswith("price <b>€</b> 21.5: contributions sum to +0.45.")
+    assert browser.evaluate("document.querySelector('[data-part=nodes] option').textContent") == "P-0: 21.5"
 
 
 @pytest.mark.parametrize("width", [320, 360])

@@ -33,7 +33,7 @@ def demo(
     Example: newtonnet demo
     """
     check_writable(out / "report.html")
-    from pyarrow.csv import write_csv
+    from pyarrow.csv import WriteOptions, write_csv
 
     from newtonnet.datasets import csbm, customers, digits, make_splits
     from newtonnet.report import RecordGroup, graph_homophily, render_records
@@ -58,7 +58,7 @@ def demo(
     console.print(f"{out / 'report.html'} written in {time.monotonic() - started:.0f} s", style="dim", soft_wrap=True)
     tables = (out / "nodes.csv", out / "edges.csv")
     for path, table in zip(tables, customers(), strict=True):
-        write_csv(table, text := io.BytesIO())
+        write_csv(table, text := io.BytesIO(), WriteOptions(quoting_style="needed"))
         write_whole(path, text.getvalue().decode())
     nodes, edges = (shlex.quote(str(path)) for path in tables)
     command = f"newtonnet fit --nodes {nodes} --edges {edges} --label-column status --out run"

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from newtonnet.datasets import Split
 from newtonnet.files import scratch
 from newtonnet.graphs import Graph
+from newtonnet.metrics import Truth
 from newtonnet.nn import find_model
 from newtonnet.search import shape_key
 from newtonnet.training import GAMMAS, Config, Progress, Setting, override
@@ -23,7 +24,7 @@ from newtonnet.training import GAMMAS, Config, Progress, Setting, override
 from .ensemble import Ensemble, OutOfFold, cross_fit, final_temperature, mix, select
 from .families import BANK, defaults_of, family_of
 from .members import Candidate, Member, TrainingOptions, reads_labels
-from .scoring import Shares, sharpened
+from .scoring import Shares
 
 NEWTONNET, INSTANT = "newtonnet", "ridge"
 MOST = 24
@@ -94,7 +95,7 @@ class Portfolio:
     tried: int
     out_of_fold: OutOfFold
     probabilities: NDArray[np.float64]
-    """Of all nodes, by the ensemble, shape ``(n, C)``."""
+    """Of all nodes, by the ensemble, shape ``(n, C)``; of numbers predictions, ``(n, 1)``."""
     complete: bool
     """Whether there was time for everything."""
 
@@ -120,7 +121,8 @@ def candidates(
         kept = {**changes, **settings, **({} if labels else _without_labels(default))}
         if name in BANK:
             setting = override(default, kept)
-            setting = replace(setting, config=replace(setting.config, metric=config["metric"]))
+            own = {field: config[field] for field in ("metric", "loss") if field in config}
+            setting = replace(setting, config=replace(setting.config, **own))
         else:
             setting = override(default, {**kept, **config})
         tried.append(Candidate(name, setting))
@@ -282,7 +284,7 @@ def tune(
     options: TrainingOptions,
     *,
     deadline: Deadline,
-    shown: NDArray[np.int64] | None = None,
+    shown: NDArray[Any] | None = None,
     progress: ProgressCallback | None = None,
 ) -> Portfolio:
     """Try all settings, train the best on, first on some folds and then on all, and average the best few, in time.
@@ -299,7 +301,7 @@ def tune(
         shown: labels that the final model shows to members that read labels; all of the graph if None.
         progress: called with the current step, its completed share, and the best score so far.
     """
-    unlabelled = np.flatnonzero(graph.labels < 0)
+    unlabelled = np.flatnonzero((graph.labels < 0) & (graph.targets is None))  # for a temperature, which numbers lack
     rng = np.random.default_rng(options.seed)
     sample = np.sort(rng.choice(unlabelled, min(SAMPLE, len(unlabelled)), replace=False))
     with scratch(None, "newtonnet-paused-") as folder:
@@ -318,7 +320,7 @@ def tune(
             finalists = _affordable(search, _finalists(search, first), len(rest) / len(first), deadline)
             groups = group_by_shape({i: tried[i] for i in finalists})
             search.train(groups, rest, deadline, "training the best settings", persistent=True)
-        return _conclude(search, ranked, graph.labels if shown is None else shown)
+        return _conclude(search, ranked, graph.truth if shown is None else shown)
 
 
 def _halve(search: Search, folds: Sequence[int], deadline: Deadline, *, last: bool) -> None:
@@ -367,18 +369,18 @@ def _affordable(search: Search, finalists: Sequence[int], times: float, deadline
     return kept
 
 
-def _held(search: Search, ranked: Sequence[int]) -> tuple[dict[int, Shares], NDArray[np.int64], list[int]]:
+def _held(search: Search, ranked: Sequence[int]) -> tuple[dict[int, Shares], Truth, list[int]]:
     """Probabilities of the validation nodes of some folds, the nodes' classes, and the folds.
 
     The folds are those of the candidate that has most of them; candidates that lack one of them are left out.
     """
     folds = sorted(search.trained[max(ranked, key=lambda i: len(search.trained[i]))])
-    truth = search.graph.labels[np.concatenate([search.folds[fold].validation for fold in folds])]
+    truth = search.graph.truth[np.concatenate([search.folds[fold].validation for fold in folds])]
     whole = [i for i in ranked if set(folds) <= set(search.trained[i])]
     return {i: np.concatenate([search.trained[i][fold].held for fold in folds]) for i in whole}, truth, folds
 
 
-def _conclude(search: Search, ranked: Sequence[int], shown: NDArray[np.int64]) -> Portfolio:
+def _conclude(search: Search, ranked: Sequence[int], shown: NDArray[Any]) -> Portfolio:
     """Choose weights and temperature out of fold, and predict all nodes."""
     graph, trained, tried = search.graph, search.trained, search.tried
     metric = tried[0].setting.config.metric
@@ -394,7 +396,10 @@ def _conclude(search: Search, ranked: Sequence[int], shown: NDArray[np.int64]) -
     labels = shown if any(reads_labels(member.options) for member in members) else None
     ensemble = Ensemble(members, parts, graph.class_names, 1.0, labels, None if labels is None else graph.structure)
     average = ensemble.average(graph, search.options)
-    temperature = final_temperature(mix(held, weights), truth, singles, average[search.options.sample])
-    out_of_fold = replace(cross_fit(held, nodes, graph.labels, metric=metric), structure=graph.structure)
-    ensemble, shares = replace(ensemble, temperature=temperature), sharpened(average, temperature)
+    if not ensemble.numbers:
+        classes = truth.astype(np.int64)
+        temperature = final_temperature(mix(held, weights), classes, singles, average[search.options.sample])
+        ensemble = replace(ensemble, temperature=temperature)
+    out_of_fold = replace(cross_fit(held, nodes, graph.truth, metric=metric), structure=graph.structure)
+    shares = ensemble.calibrated(average)
     return Portfolio(ensemble, chosen, best, len(trained), out_of_fold, shares, complete=not search.paused)

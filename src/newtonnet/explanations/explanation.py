@@ -1,7 +1,7 @@
 """What an explanation holds: contributions of nodes, features and frequency bands to the difference of two logits."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from newtonnet.graphs import Graph
 
-Pair = tuple[int, int]
-"""The class that is explained, and the one that it is compared with."""
+Pair = tuple[int, int | None]
+"""The class that is explained, and the one that it is compared with; ``(0, None)`` for a number, which is explained
+itself."""
 
 BAND_NAMES = ("low", "middle", "high")
 UNRESOLVED = "unresolved"
@@ -22,17 +23,17 @@ FAR = -1
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    r"""Why a model prefers one class to another for a node.
+    r"""Why a model prefers one class to another for a node, or predicts its number.
 
-    The difference of the two logits is split three times, each time completely:
+    The difference of the two logits (or the number :math:`z_a` itself) is split three times, each time completely:
 
     .. math:: z_a - z_b = \sum_j n_j + \beta + \rho = \sum_f x_f + \beta + \rho = \sum_b s_b + \beta + \rho
 
     Attributes:
         node: the explained node.
-        classes: the two classes a and b, by default the most probable one and the runner-up.
+        classes: the two classes a and b, by default the most probable one and the runner-up; ``(0, None)`` of a number.
         method: how the contributions were found, in a few words.
-        total: :math:`z_a - z_b`.
+        total: :math:`z_a - z_b`, or the predicted number.
         bias: :math:`\beta`, what the model answers by its biases alone: nodes whose features are all 0.
         remainder: :math:`\rho`, what the method could not attribute; 0 but for rounding where it is exact.
         nodes: nodes that contribute, ascending, ``(m,)``.
@@ -152,6 +153,18 @@ def combine(parts: Sequence[Explanation], weights: Sequence[float]) -> Explanati
     )
 
 
+def rescale(explanation: Explanation, factor: float, offset: float) -> Explanation:
+    """The explanation of ``factor`` times the number plus ``offset``, which belongs to the bias."""
+    scaled = combine([explanation], [factor])
+    return replace(scaled, total=scaled.total + offset, bias=scaled.bias + offset)
+
+
+def contrast(values: NDArray[np.float64], pair: Pair) -> NDArray[np.float64]:
+    """The difference of two classes along the last axis, or a number's own values."""
+    first, second = pair
+    return np.asarray(values[..., first] if second is None else values[..., first] - values[..., second])
+
+
 def describe(
     explanation: Explanation, graph: Graph, *, feature_names: Sequence[str] | None = None, top: int = 10
 ) -> dict[str, Any]:
@@ -174,8 +187,7 @@ def describe(
     nodes, features = explanation.top_nodes(top), explanation.top_features(top)
     return {
         "node": name(explanation.node),
-        "class": graph.class_names[explanation.classes[0]],
-        "against": graph.class_names[explanation.classes[1]],
+        **_named(explanation.classes, graph.class_names),
         "method": explanation.method,
         "total": explanation.total,
         "bias": explanation.bias,
@@ -187,6 +199,11 @@ def describe(
         "other_features": float(explanation.features.sum() - sum(value for _, value in features)),
         "bands": dict(explanation.bands),
     }
+
+
+def _named(pair: Pair, names: Sequence[str]) -> dict[str, str]:
+    """The two classes, or the number, by name."""
+    return {"target": names[0]} if pair[1] is None else {"class": names[pair[0]], "against": names[pair[1]]}
 
 
 def hop_distances(graph: Graph, node: int) -> NDArray[np.int64]:

@@ -14,7 +14,7 @@ from .graph import (
     read_rows,
     row_chunks,
 )
-from .measures import Homophily, homophily
+from .measures import Homophily, assortativity, homophily
 from .operators import Operator, csr_tensor, normalise, normalised_operator, sparse_tensor
 from .plan import row_blocks
 from .propagation import propagate
@@ -28,6 +28,7 @@ __all__ = [
     "Homophily",
     "Operator",
     "as_graph",
+    "assortativity",
     "band_coefficients",
     "check_trainable",
     "code_labels",

@@ -299,7 +299,10 @@ def _of_one_kind(found: list[Any]) -> NDArray[Any]:
     if values.dtype.kind == "f":
         broken = values[~np.isfinite(values) | (values != np.round(values)) | (np.abs(values) > 2**53)]
         if len(broken):
-            raise ValueError(f"labels must be classes, got the number {broken[0]}; use whole numbers or strings")
+            raise ValueError(
+                f"labels must be classes, got the number {broken[0]}; use whole numbers or strings, or "
+                "NewtonNetRegressor to predict numbers"
+            )
         values = values.astype(np.int64)
     return values
 
