@@ -13,7 +13,8 @@ from newtonnet.training import override
 
 EPOCHS = {"max_epochs": 4, "patience": None, "metric": "accuracy"}
 GRAPH = csbm(0.3, nodes=90, features=8, seed=2)
-SPLIT = make_splits(GRAPH, "random", count=1)[0]
+DRAWN = make_splits(GRAPH, "random", count=1)[0]
+SPLIT = Split(*(np.sort(part) for part in (DRAWN.train, DRAWN.validation, DRAWN.test)))
 OPTIONS = TrainingOptions(seed=5, threads=1, sample=SPLIT.test)
 
 

@@ -48,7 +48,7 @@ def test_the_pool_holds_settings_that_its_models_accept_and_the_list_by_hand():
     assert len(set(NAMES)) == len(NAMES)
     for one in pool():
         override(defaults_of(one.model), one.changes)
-    assert sum(one.by_hand for one in pool()) == 30
+    assert sum(one.by_hand for one in pool()) == 29
     assert [one.model for one in pool() if one.always] == ["ridge", "newtonnet", "newtonnet"]
 
 
