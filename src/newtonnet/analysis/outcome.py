@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from newtonnet.estimator import GraphEstimator, NewtonNetClassifier, NewtonNetRegressor, model_card, score
 from newtonnet.graphs import Graph
-from newtonnet.meaning import counted
+from newtonnet.meaning import counted, listed
 from newtonnet.report import Findings, HeldOutResults, ModelScores, NumberResults, guess, headline, is_known
 
 from .explaining import number_intervals, plausible_classes
@@ -111,10 +111,11 @@ def _scores(scores: ModelScores) -> dict[str, Any]:
 
 
 def card_of(model: GraphEstimator, run: RunDescription) -> str:
-    """The model card of a run, with its tables and results."""
+    """The model card of a run, with its tables, their features and the results."""
     files = {name: file for name, file in run.tables.items() if file.path is not None}
     tables = [
         f"The table of {name} is {Path(str(file.path)).name} (sha256 {str(file.sha256)[:16]}…)."
         for name, file in files.items()
     ]
-    return model_card(model, run.outcome, tables)
+    names = run.encoding.feature_names
+    return model_card(model, run.outcome, [*tables, *([f"Features: {listed(names)}."] if names else [])])

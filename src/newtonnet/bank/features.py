@@ -213,22 +213,22 @@ def feature_columns(
     signal = "feature" if basis is None else "component"
     blocks, columns = [], []
     for degree, block in enumerate(_filtered(own, around, layout)):
-        blocks.append(block)
+        blocks.append(settle(block))  # at once, because float64 takes twice the memory
         columns += [_column(signal, f"{signal} {i + 1}", i, layout.filter, degree) for i in range(block.shape[1])]
     if layout.structure:
-        blocks += [np.log1p(around.degree)[:, None], _page_rank(around)[:, None]]
+        blocks.append(settle(np.stack([np.log1p(around.degree), _page_rank(around)], axis=1)))
         columns += [
             BankColumn(name, "structure", i, layout.filter, 0) for i, name in enumerate(("log degree", "PageRank"))
         ]
     for walk in range(2, layout.walks + 1):
-        blocks.append(around.returns[walk - 1][:, None])
+        blocks.append(settle(around.returns[walk - 1][:, None]))
         columns.append(BankColumn(f"return after {walk} steps", "structure", walk, layout.filter, 0))
     if eigenvectors is not None:
-        blocks.append(eigenvectors.numpy())
+        blocks.append(settle(eigenvectors.numpy()))
         columns += [
             _column("eigenvector", f"eigenvector {i + 1}", i, layout.filter, 0) for i in range(layout.eigenvectors)
         ]
-    return np.concatenate([settle(block) for block in blocks], axis=1), tuple(columns)
+    return np.concatenate(blocks, axis=1), tuple(columns)
 
 
 def settle(block: NDArray[np.floating]) -> Block:

@@ -30,14 +30,14 @@ def model_card(model: Any, outcome: Mapping[str, Any] | None = None, tables: Seq
     found = outcome or {}
     parts = {
         "Model": _model(model),
-        "Data": [*_data(model, found), *tables],
+        "Data": [*_data(model, found), *map(_safe, tables)],
         "Protocol": _protocol(model, found),
         "Metrics": _metrics(model, found),
         "Limits": _limits(model, found),
         "Intended use": _use(model),
     }
-    text = "\n\n".join(f"## {title}\n\n" + "\n".join(_lines(rows)) for title, rows in parts.items())
-    return f"# Model card: {_safe(listed(_names(model), 6))}\n\n{text}\n"
+    text = "\n\n".join(f"## {title}\n\n" + "\n".join(_lines(rows)).strip() for title, rows in parts.items())
+    return f"# Model card\n\n{text}\n"
 
 
 def _model(model: Any) -> list[str]:
@@ -55,7 +55,7 @@ def _model(model: Any) -> list[str]:
     return [
         f"A classifier of the nodes of a graph, fitted by newtonnet {__version__}.",
         f"{averages} a probability for each of {counted(len(model.classes_), 'class')}: "
-        f"{_safe(listed(_names(model)))}.",
+        f"{_safe(listed([f'“{name}”' for name in _names(model)]))}.",
     ]
 
 
