@@ -13,6 +13,7 @@ from newtonnet.files import (
     parse_json,
     scratch,
     whole_file,
+    whole_files,
     with_sum,
     without_sum,
     write_whole,
@@ -163,3 +164,15 @@ def test_every_changed_byte_of_a_line_with_a_sum_is_noticed():
 def test_json_that_is_nested_too_deeply_is_a_value_error():
     with pytest.raises(ValueError, match="nested too deeply"):
         parse_json("[" * 10**5)
+
+
+def test_an_error_while_a_set_is_written_names_the_folder(tmp_path):
+    def write():
+        with whole_files(tmp_path) as new:
+            (new / "a").write_text("half")
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left") as caught:
+        write()
+    assert caught.value.filename == str(tmp_path)
+    assert list(tmp_path.iterdir()) == []

@@ -139,13 +139,12 @@ def whole_files(folder: Path) -> Iterator[Path]:
     killed before it has moved them, :func:`finish` does. The caller holds a lock of the folder.
     """
     finish(folder)
-    with scratch(folder, f"{OWN}-new-") as new:
+    with named_errors(folder), scratch(folder, f"{OWN}-new-") as new:
         yield new
-        with named_errors(folder):
-            for path in new.iterdir():
-                sync(path)
-            sync(new)
-            rename(new, folder / COMMITTED)
+        for path in new.iterdir():
+            sync(path)
+        sync(new)
+        rename(new, folder / COMMITTED)
     finish(folder)
 
 
@@ -214,8 +213,8 @@ def _claim(parent: Path, start: str, end: str | None = None) -> tuple[Path, int]
 def _remove_abandoned(parent: Path, start: str, end: str | None = None) -> None:
     """Remove what killed processes of this user left: what :func:`_claim` made and no process has locked.
 
-    A folder whose name says that it is ours may have no lock: its process was killed just after it had made it, or while
-    it removed it.
+    A folder whose name says that it is ours may have no lock: its process was killed just after it had made the folder,
+    or while it removed it.
     """
     for name in os.listdir(parent) if sys.platform != "win32" else ():
         if not (name.startswith(start) and name.endswith(end or "")):

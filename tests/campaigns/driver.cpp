@@ -13,7 +13,7 @@
 
 using namespace newtonnet;
 static std::mt19937_64 dice;
-static volatile sig_atomic_t signals = 0;
+static std::atomic<int> signals{0};
 static std::atomic<i64> faults{0}, until_memory_fails{0}, until_thread_fails{0};
 
 void* operator new(size_t size) {
@@ -210,7 +210,7 @@ int main(int, char** given) {
   const i64 calls = std::atoll(given[1]), interrupts = std::atoll(given[3]), wanted = std::atoll(given[4]);
   dice.seed(u64(std::atoll(given[2])));
   struct sigaction action = {};
-  action.sa_handler = [](int) { signals = signals + 1; };
+  action.sa_handler = [](int) { ++signals; };
   sigaction(SIGALRM, &action, nullptr);
   const itimerval often{{0, 500}, {0, 500}};
   if (interrupts) setitimer(ITIMER_REAL, &often, nullptr);
@@ -224,7 +224,7 @@ int main(int, char** given) {
     }
     until_memory_fails = until_thread_fails = 0;
   }
-  std::printf("%lld %d %lld\n", static_cast<long long>(made), int(signals), static_cast<long long>(faults));
+  std::printf("%lld %d %lld\n", static_cast<long long>(made), signals.load(), static_cast<long long>(faults.load()));
   std::fflush(stdout);
   std::_Exit(0);  // the threads of the pool wait for ever
 }

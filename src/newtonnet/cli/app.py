@@ -38,7 +38,7 @@ class InOrder(TyperGroup):
 app = typer.Typer(
     name="newtonnet",
     cls=InOrder,
-    help="Learn graph spectral filters whose shape is known.",
+    help="Predict the classes of the nodes of a graph, with reasons; train and compare spectral filters.",
     epilog="Example: newtonnet fit --nodes nodes.csv --edges edges.csv --label-column label --out run",
     add_completion=False,
     pretty_exceptions_enable=False,

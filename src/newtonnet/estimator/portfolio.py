@@ -40,6 +40,8 @@ KEEP = 3
 """Of so many groups, one trains on to the next round."""
 ENOUGH = 40
 """Epochs that a try may take even if its share of the time is over; with fewer, nothing can be said about it."""
+LONG = 1.0
+"""Seconds of a first epoch after which no second one is needed to know how long an epoch takes."""
 FIRST, FIRST_EPOCHS = 0.4, 100
 """Share of the time that the first network may take for so many epochs: a short limit gives one usable model before
 anything else is tried."""
@@ -186,6 +188,8 @@ class Watch:
     epochs: int = 0
     told: float = math.inf
     """When it was told to stop."""
+    hopeless: bool = False
+    """Whether it was told so since it cannot reach enough epochs in time."""
 
     def __post_init__(self) -> None:
         self.began = time.monotonic()
@@ -199,10 +203,12 @@ class Watch:
     def stop(self) -> bool:
         """Whether to stop now."""
         now = time.monotonic()
-        needed = (now - self.began) / max(self.epochs, 1) * self.enough
-        hopeless = not self.persistent and self.epochs >= 2 and self.began + needed > self.deadline.end
+        spent = now - self.began
+        known = self.epochs >= 2 or (self.epochs == 1 and spent > LONG)  # the first epoch may have work to do once
+        late = self.began + spent / max(self.epochs, 1) * self.enough > self.deadline.end
+        self.hopeless = self.hopeless or (known and late and not self.persistent)
         done = self.epochs >= self.enough and self.own.over(self.reserve)
-        if hopeless or done or self.deadline.over(self.reserve):
+        if self.hopeless or done or self.deadline.over(self.reserve):
             self.told = min(self.told, now)
         return self.told < math.inf
 
@@ -223,6 +229,8 @@ class Search:
     """Time that each candidate took."""
     overtime: float = 0.0
     """Longest time that a training took after it was told to stop, mostly for predictions."""
+    slow: dict[str, int] = field(default_factory=dict)
+    """Smallest size of a model that could not reach enough epochs in time; larger ones are not tried."""
 
     def train(
         self,
@@ -243,13 +251,19 @@ class Search:
                 self.paused |= {i for rest in groups[number:] for i in rest}
                 return
             candidates, splits = [self.tried[i] for i in group], [self.folds[fold] for fold in folds]
-            least = 0 if candidates[0].model in BANK else enough  # trees are useful after any time
+            model, size = candidates[0].model, _size(candidates[0])
+            if not persistent and size >= self.slow.get(model, math.inf):
+                self.paused |= set(group)
+                continue
+            least = 0 if model in BANK else enough  # trees are useful after any time
             tell = partial(self._tell, what, number, len(groups))
             watch = Watch(deadline, 1 / (len(groups) - number), least, persistent, 2 * self.overtime, tell)
-            rows = family_of(candidates[0].model).train(
+            rows = family_of(model).train(
                 self.graph, candidates, splits, self.options, stop=watch.stop, progress=watch.progress
             )
             ended = time.monotonic()
+            if watch.hopeless:
+                self.slow[model] = size  # smaller than one that was slow before, if there was one
             self.paused -= set(group)
             if watch.told < math.inf:
                 self.paused |= set(group)
@@ -270,6 +284,11 @@ class Search:
             running = 0.0 if math.isnan(state.validation) else state.validation
             share = (number + state.epoch / state.max_epochs) / groups
             self.report(what, share, max(scores, default=running))
+
+
+def _size(candidate: Candidate) -> int:
+    """What the time of an epoch grows with, among settings of one model."""
+    return math.prod(getattr(candidate.setting.options, name, 1) for name in ("layers", "hidden", "degree"))
 
 
 def mean_score(members: Mapping[int, Member], folds: Sequence[int]) -> float:
@@ -328,13 +347,13 @@ def _halve(search: Search, folds: Sequence[int], deadline: Deadline, *, last: bo
     tried = search.tried
     instant = [i for i, candidate in enumerate(tried) if candidate.model == INSTANT]
     others = [i for i in range(len(tried)) if i not in instant]
-    scan = deadline.part(SCAN if len(tried) > 1 else 1.0)
+    share = SCAN if len(tried) > 1 else 1.0
     what = "trying settings" if len(tried) > 1 else "training"
-    search.train([[i] for i in instant], folds, scan, "a first answer")
+    search.train([[i] for i in instant], folds, deadline.part(share), "a first answer")
     if len(others) > 1 and deadline.end < math.inf:
         search.train([others[:1]], folds, deadline.part(FIRST), what, enough=FIRST_EPOCHS, persistent=True)
     groups = group_by_shape({i: tried[i] for i in others if i not in search.trained})
-    search.train(groups, folds, scan, what, persistent=not search.trained)
+    search.train(groups, folds, deadline.part(share), what, persistent=not search.trained)
     groups = [*groups, *([i] for i in search.trained if i in others and not any(i in group for group in groups))]
     end = deadline if last else deadline.part(HALVING)
     while True:

@@ -78,6 +78,22 @@ def _kernels_off(result: Result) -> Table:
     return Table("One epoch of NewtonNet with the kernels on and off", header, tuple(rows))
 
 
+def _stacks(result: Result) -> Table:
+    rows = [
+        (
+            graph,
+            _three(row["plain_ms"]),
+            f"{row['plain_gflops']:.3g}",
+            _three(row["ms"]),
+            f"{row['gflops']:.3g}",
+            f"{row['ratio']:.2f}×",
+        )
+        for graph, row in result.get("stacks", {}).items()
+    ]
+    header = ("graph", "plain torch, ms", "GFLOP/s", "Newton stack, ms", "GFLOP/s", "faster")
+    return Table("One epoch of a stack of 12 layers and 64 units with labels as inputs", header, tuple(rows))
+
+
 def _throughput(result: Result) -> Table:
     table = result.get("throughput", {})
     sizes = list(dict.fromkeys(p for row in table.values() for p in row))
@@ -152,6 +168,7 @@ _TABLES: dict[str, Callable[[Result], Table]] = {
     "machine": _machine,
     "headline": _headline,
     "kernels": _kernels_off,
+    "stacks": _stacks,
     "throughput": _throughput,
     "rivals": _rivals,
     "methods": _methods,

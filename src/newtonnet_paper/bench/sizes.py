@@ -48,6 +48,7 @@ SIZES = {
         GraphSize("chameleon", 2277, 31371, 1000, 0.82, features=2325, per_row=13, classes=5),
         GraphSize("squirrel", 5201, 198353, 2800, 0.95, features=2089, per_row=18, classes=5),
         GraphSize("pubmed", 19717, 44324, 171, 0.55, features=500, per_row=50, classes=3),
+        GraphSize("minesweeper", 10000, 39402, 9, 0.01, features=7),
         GraphSize("penn94", 41554, 1362229, 4800, 0.45, features=4814, per_row=5),
         GraphSize("genius", 421961, 984979, 5400, 0.80, features=12),
         GraphSize("twitch-gamer", 168114, 6797557, 55000, 0.81, features=7),
@@ -157,6 +158,7 @@ class Profile:
         graphs: graphs on which models are timed; the real ones if ``real`` and their files are available.
         large: a graph with sparse features on which only NewtonNet and the reference are timed.
         kernels_off: graphs on which an epoch is timed with and without the kernels.
+        stacks: graphs on which the Newton stack and the same in plain torch are timed.
         populations: sizes P for the throughput; 64 is used for the ratio to the reference.
         kernel: graphs and numbers of columns for the sparse product.
         growth_edges: numbers of edges to which the graph of ``growth_size`` grows.
@@ -173,6 +175,7 @@ class Profile:
     methods: tuple[str, ...] | None
     large: GraphSize | None
     kernels_off: tuple[GraphSize, ...]
+    stacks: tuple[GraphSize, ...]
     populations: tuple[int, ...]
     kernel: tuple[tuple[GraphSize, tuple[int, ...]], ...]
     growth_edges: tuple[int, ...]
@@ -198,6 +201,7 @@ QUICK = Profile(
     methods=None,
     large=_sized("penn94")[0],
     kernels_off=(SIZES["cora"], SIZES["chameleon"], SIZES["squirrel"], *_sized("penn94", "genius")),
+    stacks=_sized("minesweeper"),
     populations=(1, 64),
     kernel=(
         (SIZES["chameleon"], (2, 8, 64, 1024)),

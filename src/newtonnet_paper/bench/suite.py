@@ -16,6 +16,7 @@ from . import timing
 from .fresh import FreshRun, peak_memory, store, time_kernels
 from .machine import BUSY, Limits, describe_machine, load, measure_limits, time_kernel
 from .sizes import GraphSize, Profile, grown, real_or_sized, sized_graph
+from .stacks import time_stack
 from .timing import Timing
 
 Say = Callable[[str], None]
@@ -35,8 +36,8 @@ def run_bench(
 
     Returns:
         Plain data: ratios (``epoch_ratio``, ``population_ratio``, ``rivals_ratio``, ``kernels_off``,
-        ``kernel_fraction``, ``arithmetic_fraction``, ``growth_exponent``, ``peak_mb``, ``costs``, ``throughput``), the
-        measurements that they were computed from, the machine, and notes.
+        ``stack_ratio``, ``kernel_fraction``, ``arithmetic_fraction``, ``growth_exponent``, ``peak_mb``, ``costs``,
+        ``throughput``), the measurements that they were computed from, the machine, and notes.
     """
     began = time.perf_counter()
     notes: list[str] = []
@@ -58,6 +59,7 @@ def run_bench(
         result = {
             **_time_methods(run),
             **_time_kernels_off(run),
+            **_time_stacks(run),
             **_time_reference(run, module),
             **_time_kernels(run, limits),
             **_measure_growth(run),
@@ -122,6 +124,14 @@ def _time_kernels_off(run: _Sections) -> dict[str, Any]:
         run.say(f"epochs: kernels on and off on {size.name}")
         rows[size.name] = time_kernels(run.stored(size), run.timing(run.profile.rounds // 2))
     return {"kernels_off": rows}
+
+
+def _time_stacks(run: _Sections) -> dict[str, Any]:
+    rows = {}
+    for size in run.profile.stacks:
+        run.say(f"epochs: the Newton stack and plain torch on {size.name}")
+        rows[size.name] = time_stack(run.graph(size), run.timing(run.profile.rounds))
+    return {"stack_ratio": {name: row["ratio"] for name, row in rows.items()}, "stacks": rows}
 
 
 def _time_reference(run: _Sections, module: ModuleType | None) -> dict[str, Any]:

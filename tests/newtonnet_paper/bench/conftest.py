@@ -21,6 +21,7 @@ def tiny_profile():
         methods=("newtonnet", "mlp", "bernnet"),
         large=GraphSize("large-sized", nodes=100, edges=300, largest=30, skew=0.5, features=30, per_row=3),
         kernels_off=(TINY,),
+        stacks=(TINY,),
         populations=(1, 64),
         kernel=((TINY, (2, 8)),),
         growth_edges=(200, 800, 3200),
