@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +12,11 @@ from newtonnet.estimator import CrossValidation, NewtonNetClassifier, cross_vali
 from newtonnet.graphs import Graph
 from newtonnet.meaning import counted
 from newtonnet.tables import Reading
+from newtonnet.training import OnEpoch
 
 Pair = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Training and test nodes of a fold."""
-ReportProgress = Callable[[str, float, float], None]
-"""Receives the current activity, the finished share of the step, and the best validation score so far."""
-StartStep = Callable[[str], ReportProgress]
+StartStep = Callable[[str], OnEpoch]
 """Announces a step by its name and returns the function that reports its progress."""
 
 FOLDS = 5
@@ -146,7 +144,7 @@ def evaluate_kept(
             continue
         try:
             fitted = rival.set_params(time_limit=limit).fit(
-                graph, validation=validation, stop=stop, progress=start_step(rival.model)
+                graph, validation=validation, stop=stop, on_epoch=start_step(rival.model)
             )
         except ValueError as reason:
             refused[rival.model] = str(reason)
@@ -226,9 +224,6 @@ def evaluate_models(
     refused: dict[str, str] = {}
     excess: list[float] = []
 
-    def announce(model: str, _: int) -> ReportProgress:
-        return start_step(f"{model}, fold {number + 1} of {len(pairs)}")
-
     for number, pair in enumerate(pairs):
         models = [one for one in (classifier, *rivals) if one.model not in refused]
         left = deadline - time.monotonic()
@@ -245,8 +240,9 @@ def evaluate_models(
             if stop() or began >= deadline:
                 break
             limited = clone(one).set_params(time_limit=limit)
+            report = start_step(f"{one.model}, fold {number + 1} of {len(pairs)}")
             try:
-                found = cross_validate(limited, graph, [pair], stop=stop, progress=partial(announce, one.model))
+                found = cross_validate(limited, graph, [pair], stop=stop, on_epoch=report)
             except ValueError as reason:
                 if one is classifier:
                     return HeldOut(None, {}, [f"Cross-validation skipped: too few labelled nodes ({reason})."])

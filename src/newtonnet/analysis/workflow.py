@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -18,16 +19,29 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from newtonnet.drawing import small_table
 from newtonnet.estimator import NewtonNetClassifier, defaults_of, score
 from newtonnet.files import current, file_checksum, scratch, write_whole
 from newtonnet.graphs import Graph, check_trainable
 from newtonnet.meaning import counted, listed
 from newtonnet.out_of_core import PROPAGATION_MEMORY, read_tables_on_disk
-from newtonnet.report import Findings, ModelScores, gather, guess, headline, is_known, render_findings
+from newtonnet.progress import Draw, progress_bar
+from newtonnet.report import (
+    Findings,
+    ModelScores,
+    gather,
+    guess,
+    headline,
+    is_known,
+    metric_name,
+    percent,
+    percent_range,
+    render_findings,
+)
 from newtonnet.tables import Reading, TableOptions, TableSource, UnknownEdges, column_names, read_tables
-from newtonnet.training import first_interrupt
+from newtonnet.training import OnEpoch, Progress, first_interrupt
 
-from .evaluation import GIVEN, Nodes, ReportProgress, StartStep, evaluate, fitted_parts, held_out_folds
+from .evaluation import GIVEN, Nodes, StartStep, evaluate, fitted_parts, held_out_folds
 from .explaining import ExplainedNodes, explain_some, plausible_classes
 from .run_folder import (
     PAGE,
@@ -138,6 +152,20 @@ class Analysis:
         """The rows of predictions.csv, one for each node: a pandas frame, or an Arrow table without pandas."""
         return _frame(self.table)
 
+    def _repr_html_(self) -> str:
+        outcome, learned = self.run.outcome, self.model.filter_
+        if not outcome:  # the run ended before it was evaluated
+            return f"<pre>{escape(repr(self))}</pre>"
+        ours, others = outcome["cross_validation"], outcome["others"]
+        scores = {} if ours is None else {outcome["model"]: ours, **others}
+        rows = [
+            (name, percent(one["mean"]) + (f" ({percent_range(one['interval'])})" if one["interval"] else ""))
+            for name, one in scores.items()
+        ]
+        table = small_table(rows, caption=f"{metric_name(outcome['metric'])} on held-out nodes") if rows else ""
+        drawn = learned._repr_html_() if learned is not None and outcome["edges"] else ""
+        return f"<p>{escape(outcome['headline'])}</p>{table}{drawn}"
+
     @property
     def page(self) -> str:
         """The HTML of the page."""
@@ -226,7 +254,8 @@ class Analysis:
             _check_tied(classifier, graph, self.run)
             probabilities = classifier.predict_proba(graph)
             found = classifier.explain(graph, [str(one) for one in ids], probabilities=probabilities)
-        return ExplainedNodes(found, graph, probabilities, self.run.encoding.feature_names)
+        names = self.run.encoding.feature_names
+        return ExplainedNodes([replace(one, feature_names=names) for one in found], graph, probabilities, names)
 
     def _tables(self, nodes: TableSource | None, edges: TableSource | None) -> tuple[TableSource, TableSource]:
         """Both tables, or those of the fit."""
@@ -287,7 +316,8 @@ def analyse(
     force: bool = False,
     command: str | None = None,
     safe_cells: bool = False,
-    progress: Callable[[AnalysisProgress], None] | None = None,
+    progress: bool = False,
+    on_epoch: Callable[[AnalysisProgress], None] | None = None,
     message: Callable[[str], None] | None = None,
 ) -> Analysis:
     """Learn the classes of a graph's nodes from two tables, as ``newtonnet fit`` does.
@@ -313,13 +343,14 @@ def analyse(
         force: write into a folder that holds something else, or the run of another table.
         safe_cells: put an apostrophe before ids and classes that a spreadsheet would take for formulas.
         command: the command that repeats the run, for the page; the call of this function if None.
-        progress: called with the progress of every step.
+        progress: show a progress bar, in a terminal or a notebook.
+        on_epoch: called at the start of every step and after every epoch with the progress so far.
         message: called with lines for the user: how the columns were read, and where the model was written.
     """
     started = time.monotonic()
     if not isinstance(time_limit, int | float | np.number) or not time_limit > 0:
         raise ValueError(f"time_limit must be a number of seconds above 0, got {time_limit!r}")
-    say, show = message or (lambda _: None), progress or (lambda _: None)
+    say = message or (lambda _: None)
     source, place = _file_of(nodes), _file_of(folder)
     if place is not None:
         check_folder(place, tables=[source, _file_of(edges)], force=force)
@@ -331,6 +362,7 @@ def analyse(
     fixed = {**asdict(options), **classifier.get_params(), "inner_folds": classifier.folds}
     arguments = {**fixed, "folds": folds, "compare": compare, "title": title}
     with ExitStack() as stack:
+        show = partial(_show, stack.enter_context(progress_bar(shown=progress)), on_epoch)
         if place is not None:
             stack.enter_context(locked_folder(place))
         read = stack.enter_context(_table_reader(classifier, (nodes, edges)))
@@ -350,7 +382,7 @@ def analyse(
         began = time.monotonic()
         limit = max(deadline - began, 0.1) * (FINAL if pairs or test is not None else GIVEN)
         classifier.set_params(time_limit=limit).fit(
-            graph, validation=validation, stop=stop, progress=start_step("the model")
+            graph, validation=validation, stop=stop, on_epoch=start_step("the model")
         )
         spent = time.monotonic() - began
         probabilities = classifier.predict_proba(graph)
@@ -515,16 +547,26 @@ def _steps(
 ) -> StartStep:
     """Announce steps; the opening lines are said once training has begun, so that an error before that stands alone."""
 
-    def start(step: str) -> ReportProgress:
-        def report(activity: str, share: float, best: float) -> None:
-            while activity and opening:
+    def start(step: str) -> OnEpoch:
+        def report(state: Progress) -> None:
+            while state.step and opening:
                 say(opening.pop(0))
-            show(AnalysisProgress(step, activity, share, best, max(deadline - time.monotonic(), 0.0)))
+            left = max(deadline - time.monotonic(), 0.0)
+            show(AnalysisProgress(step, state.step, state.share, state.best, left))
 
-        report("", 0.0, math.nan)
+        report(Progress(0, 0, 0, math.nan, share=0.0))
         return report
 
     return start
+
+
+def _show(draw: Draw, on_epoch: Callable[[AnalysisProgress], None] | None, state: AnalysisProgress) -> None:
+    """Draw the bar, and tell the caller."""
+    left = f"{int(state.left) // 60}:{int(state.left) % 60:02d} left"
+    doing = f"{state.step}: {state.activity}" if state.activity else state.step
+    draw(doing, state.share, f"best {percent(state.best)}, {left}" if state.activity else left)
+    if on_epoch is not None:
+        on_epoch(state)
 
 
 def _score(

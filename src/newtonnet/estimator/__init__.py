@@ -5,6 +5,7 @@ from .conformal import held_out_sets
 from .ensemble import OutOfFold
 from .families import defaults_of
 from .learned import LearnedFilter
+from .portfolio import TriedSetting
 from .scoring import calibration_bins, calibration_error, influence, score
 from .validation import CrossValidation, cross_validate, fold_pairs
 
@@ -13,6 +14,7 @@ __all__ = [
     "LearnedFilter",
     "NewtonNetClassifier",
     "OutOfFold",
+    "TriedSetting",
     "calibration_bins",
     "calibration_error",
     "cross_validate",

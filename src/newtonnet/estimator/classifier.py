@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Self, overload
 
@@ -16,7 +17,8 @@ from newtonnet.explanations import Explanation
 from newtonnet.graphs import Graph, as_graph, check_trainable, homophily
 from newtonnet.metrics import Threshold, choose_threshold, class_weights, decide, score
 from newtonnet.out_of_core import OUT_OF_CORE_MODEL
-from newtonnet.training import override
+from newtonnet.progress import progress_bar
+from newtonnet.training import OnEpoch, Progress, override
 
 from .conformal import calibrate, prediction_sets, set_scores
 from .ensemble import OutOfFold
@@ -25,8 +27,8 @@ from .families import BANK, defaults_of, shown_labels
 from .folds import fold_count, make_folds, own_split
 from .inputs import AUTO, IN_MEMORY, OUT_OF_CORE, check_feature_names, check_parameters, feature_names, read_labels
 from .learned import curves, learned_filter
-from .members import Candidate, TrainingOptions
-from .portfolio import ProgressCallback, candidates, deadline_in, tune
+from .members import Candidate, TrainingOptions, settings_of
+from .portfolio import OnTrial, candidates, deadline_in, tune
 from .saving import load, save
 from .scaling import learn_scaling
 
@@ -149,7 +151,9 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         validation: ArrayLike | None = None,
         show_validation: bool = True,
         stop: Callable[[], bool] | None = None,
-        progress: ProgressCallback | None = None,
+        progress: bool = False,
+        on_epoch: OnEpoch | None = None,
+        on_trial: OnTrial | None = None,
     ) -> Self:
         """Train on the labelled nodes.
 
@@ -162,7 +166,11 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             show_validation: whether members that read labels are also shown those of the validation nodes at
                 prediction; published benchmarks do not.
             stop: called after every epoch; if it returns True, training stops and the best result so far is kept.
-            progress: called with the current step, its completed share, and the best validation score so far.
+            progress: show a progress bar, in a terminal or a notebook.
+            on_epoch: called after every epoch with a :class:`~newtonnet.training.Progress`: the step and its finished
+                share, epoch, loss, homophily, and the best validation score so far.
+            on_trial: called with a :class:`~newtonnet.estimator.TriedSetting` whenever a setting was trained, again if
+                it trained on.
 
         Returns:
             The fitted classifier itself.
@@ -183,8 +191,23 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.scaling_ = learn_scaling(whole) if self.standardise == AUTO else None
         scaled = whole if self.scaling_ is None else self.scaling_(whole)
         shown = whole.labels if validation is None or show_validation else shown_labels(whole, folds[0])
-        with torch.inference_mode(False), torch.enable_grad():
-            tuned = tune(scaled, listed, folds, self._options(seed), deadline=deadline, shown=shown, progress=progress)
+        with torch.inference_mode(False), torch.enable_grad(), progress_bar(shown=progress) as draw:
+
+            def tell(state: Progress) -> None:
+                draw(state.step, state.share, f"best {state.best:.3g}")
+                if on_epoch is not None:
+                    on_epoch(state)
+
+            tuned = tune(
+                scaled,
+                listed,
+                folds,
+                self._options(seed),
+                deadline=deadline,
+                shown=shown,
+                on_epoch=tell,
+                on_trial=on_trial,
+            )
 
         self.classes_ = classes
         self.n_features_in_ = int(whole.features.shape[1])
@@ -195,7 +218,7 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.records_ = [member.record for member in tuned.shown.members]
         self.filter_weight_ = tuned.shown.weight
         self.settings_ = [
-            {"weight": entry.weight, "model": self._name(entry.candidate.model), **_plain(entry.members[0].record)}
+            {"weight": entry.weight, "model": self._name(entry.candidate.model), **settings_of(entry.members[0].record)}
             for entry in tuned.chosen
         ]
         self.tried_ = tuned.tried
@@ -303,6 +326,7 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         order = np.argsort(-shares[nodes], axis=1, kind="stable")
         scaled = whole if self.scaling_ is None else self.scaling_(whole)
         found = explain_ensemble(self.ensemble_, scaled, nodes, [(a, b) for a, b in order[:, :2].tolist()])
+        found = [replace(one, feature_names=getattr(self, "feature_names_in_", ())) for one in found]
         return found if several else found[0]
 
     def score(self, graph: Any, y: ArrayLike | None = None) -> float:
@@ -377,9 +401,3 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _options(self, seed: int = 0) -> TrainingOptions:
         threads = None if self.threads is None else int(self.threads)
         return TrainingOptions(seed, threads, self.max_memory, str(self.device), self.store)
-
-
-def _plain(record: Any) -> dict[str, Any]:
-    """A run's options and training fields by name, without the seeds."""
-    both = {**record.options, **{name: value for name, value in record.config.items() if "seed" not in name}}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in both.items()}
