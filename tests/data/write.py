@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from newtonnet import NewtonNetClassifier, TableOptions, __version__, analyse
+from newtonnet import NewtonNetClassifier, __version__, analyse
 from newtonnet.tables import load_tables
 
 SMALL = {"tune": "off", "folds": 2, "max_epochs": 30, "threads": 1}
@@ -56,16 +56,7 @@ def main() -> None:
     (place / "probabilities.json").write_text(json.dumps(expected))
     # Tables in memory, so that the run names no files of the machine that wrote it.
     classifier = NewtonNetClassifier(settings={"hidden": 8}, transferable=True, **SMALL)
-    tables_read = TableOptions(split_column=None)
-    analyse(
-        nodes,
-        edges,
-        label_column="kind",
-        tables=tables_read,
-        classifier=classifier,
-        compare=False,
-        folder=place / "run",
-    )
+    analyse(nodes, edges, label_column="kind", classifier=classifier, compare=False, folder=place / "run")
     (place / "run" / "report.html").unlink()  # megabytes, and read by nobody but a person
 
 
