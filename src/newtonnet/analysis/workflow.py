@@ -1,5 +1,7 @@
 """From two tables to a fitted model, predictions for every node, held-out scores and a page."""
 
+from __future__ import annotations  # so that help() prints the names of types and not all that they stand for
+
 import json
 import math
 import time

@@ -1,5 +1,7 @@
 """``NewtonNetClassifier``: an estimator for graphs with a scikit-learn interface."""
 
+from __future__ import annotations  # so that help() prints the names of types and not all that they stand for
+
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Cross-validation of an estimator on the nodes of a graph."""
 
+from __future__ import annotations  # so that help() prints the names of types and not all that they stand for
+
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
