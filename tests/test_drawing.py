@@ -22,9 +22,8 @@ EVIL = "<img src=x onerror=alert(1)>"
 def graph():
     names = [EVIL, *(f"n{i}" for i in range(1, 8))]
     ends = [[0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 6]]
-    return from_edges(
-        ends, np.eye(8), labels=[EVIL, "b", None, None, "b", EVIL, None, "b"], node_names=names, name=EVIL
-    )
+    known = {"labels": [0, 1, -1, -1, 1, 0, -1, 1], "class_names": (EVIL, "b")}
+    return from_edges(ends, np.eye(8), **known, node_names=names, name=EVIL)
 
 
 @pytest.fixture

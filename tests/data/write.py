@@ -17,7 +17,7 @@ MODELS = {
     "newtonnet": {"hidden": 8},
     "newton-stack": {"hidden": 8, "layers": 2},
     "ridge": None,
-    "boosting": None,
+    "boosting": {"max_iterations": 20, "max_leaves": 4},
 }
 """One model of every family, and settings that keep its file small."""
 

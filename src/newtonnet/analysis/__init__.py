@@ -1,6 +1,6 @@
 """The whole analysis of a graph in two tables: model, predictions, held-out scores, page and run folder."""
 
-from .evaluation import FOLDS
+from .evaluation import FEW, FOLDS
 from .explaining import ExplainedNodes
 from .run_folder import (
     FILES,
@@ -15,6 +15,7 @@ from .run_folder import (
 from .workflow import Analysis, AnalysisProgress, Prediction, analyse
 
 __all__ = [
+    "FEW",
     "FILES",
     "FOLDS",
     "MODEL",

@@ -21,6 +21,8 @@ StartStep = Callable[[str], OnEpoch]
 
 FOLDS = 5
 """Default number of folds; fewer if there are fewer labels."""
+FEW = 10
+"""With fewer labelled nodes a score says nothing; there is one only if folds or test nodes are asked for."""
 GIVEN = 0.9
 """Share of the remaining time that fits receive; the rest is for the page."""
 LEAST = 0.2
@@ -86,7 +88,9 @@ def evaluate(
     start_step: StartStep,
 ) -> HeldOut:
     """Evaluate the kept model itself on the caller's nodes, or where there is no time to fit again on folds."""
-    own = nodes.validation is not None or nodes.test is not None
+    own, labelled = nodes.validation is not None or nodes.test is not None, len(graph.labelled)
+    if labelled < FEW and not own and not nodes.refit:
+        return HeldOut(None, {}, [f"Evaluation skipped: {counted(labelled, 'labelled node')}, too few for a score."])
     enough = can_refit(spent, deadline - time.monotonic(), 1 + len(rivals), len(nodes.pairs))
     if own or (nodes.pairs and not nodes.refit and not enough):
         return evaluate_kept(

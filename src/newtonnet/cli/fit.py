@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from newtonnet.analysis import Analysis
 
 
-FEW = 10
-"""With fewer labelled nodes, a score on those held out for tuning says nothing."""
-
-
 @app.command()
 def fit(
     context: typer.Context,
@@ -195,6 +191,7 @@ def _print_summary(analysis: "Analysis", said: Container[str]) -> None:
 
 def _print_scores(analysis: "Analysis") -> None:
     """Print the held-out score beside those of the other models."""
+    from newtonnet.analysis import FEW
     from newtonnet.meaning import counted
     from newtonnet.report import comparisons, metric_name, percent, percent_range
 

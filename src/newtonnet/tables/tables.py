@@ -62,7 +62,7 @@ class Reading:
 def load_tables(
     nodes: TableSource,
     edges: TableSource,
-    options: TableOptions = DEFAULTS,
+    options: TableOptions | None = None,
     *,
     name: str | None = None,
     **fields: Any,
@@ -81,7 +81,7 @@ def load_tables(
     Returns:
         The graph; node names are the ids as text.
     """
-    return read_tables(nodes, edges, replace(options, **fields), name=name).graph
+    return read_tables(nodes, edges, replace(options or DEFAULTS, **fields), name=name).graph
 
 
 def networkx_tables(graph: nx.Graph) -> tuple[pa.Table, pa.Table]:
