@@ -2,6 +2,7 @@
 
 from .evaluation import FEW, FOLDS
 from .explaining import ExplainedNodes
+from .exporting import export
 from .run_folder import (
     FILES,
     MODEL,
@@ -12,7 +13,8 @@ from .run_folder import (
     replace_predictions,
     spreadsheet_safe,
 )
-from .workflow import Analysis, AnalysisProgress, Prediction, analyse
+from .steps import AnalysisProgress
+from .workflow import Analysis, Prediction, analyse
 
 __all__ = [
     "FEW",
@@ -28,6 +30,7 @@ __all__ = [
     "RunDescription",
     "TableFile",
     "analyse",
+    "export",
     "replace_predictions",
     "spreadsheet_safe",
 ]

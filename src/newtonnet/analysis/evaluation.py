@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from newtonnet.estimator import CrossValidation, NewtonNetClassifier, cross_validate, fold_pairs, score
+from newtonnet.estimator import CrossValidation, GraphEstimator, cross_validate, fold_pairs, score
 from newtonnet.graphs import Graph
 from newtonnet.meaning import counted
+from newtonnet.metrics import Truth
 from newtonnet.tables import Reading
-from newtonnet.training import OnEpoch
+
+from .steps import StartStep
 
 Pair = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Training and test nodes of a fold."""
-StartStep = Callable[[str], OnEpoch]
-"""Announces a step by its name and returns the function that reports its progress."""
 
 FOLDS = 5
 """Default number of folds; fewer if there are fewer labels."""
@@ -64,21 +64,21 @@ class Nodes:
         pairs: training and test nodes of every fold; empty for no evaluation by folds.
         validation: the caller's validation nodes, if there are any.
         test: the caller's test nodes, whose labels the fit did not have, if there are any.
-        truth: classes of all nodes, shape ``(n,)``.
+        truth: classes, or numbers, of all nodes, shape ``(n,)``.
         refit: fit again on the folds even if there is little time for it.
     """
 
     pairs: Sequence[Pair]
     validation: NDArray[np.int64] | None
     test: NDArray[np.int64] | None
-    truth: NDArray[np.int64]
+    truth: Truth
     refit: bool
 
 
 def evaluate(
-    classifier: NewtonNetClassifier,
+    classifier: GraphEstimator,
     graph: Graph,
-    rivals: Sequence[NewtonNetClassifier],
+    rivals: Sequence[GraphEstimator],
     nodes: Nodes,
     *,
     spent: float,
@@ -107,9 +107,9 @@ def can_refit(spent: float, left: float, models: int, folds: int) -> bool:
 
 
 def evaluate_kept(
-    classifier: NewtonNetClassifier,
+    classifier: GraphEstimator,
     graph: Graph,
-    rivals: Sequence[NewtonNetClassifier],
+    rivals: Sequence[GraphEstimator],
     held: Nodes,
     *,
     seconds: float,
@@ -132,10 +132,10 @@ def evaluate_kept(
     """
     validation, test, truth = held.validation, held.test, held.truth
 
-    def predictions(one: NewtonNetClassifier, seconds: float) -> CrossValidation:
+    def predictions(one: GraphEstimator, seconds: float) -> CrossValidation:
         nodes, shares = one.out_of_fold_.nodes, one.out_of_fold_.probabilities
         if test is not None:
-            nodes, shares = [test], [one.predict_proba(graph)[test]]
+            nodes, shares = [test], [one.answers(graph)[test]]
         scores = [score(one.metric, part, truth[own]) for own, part in zip(nodes, shares, strict=True)]
         return CrossValidation(np.array(scores), np.array([seconds]), [one], nodes, shares)
 
@@ -168,7 +168,7 @@ def evaluate_kept(
 
 
 def _method(
-    classifier: NewtonNetClassifier,
+    classifier: GraphEstimator,
     ours: CrossValidation,
     *,
     test: NDArray[np.int64] | None,
@@ -205,10 +205,10 @@ def held_out_folds(graph: Graph, folds: int | None, seed: int) -> list[Pair]:
 
 
 def evaluate_models(
-    classifier: NewtonNetClassifier,
+    classifier: GraphEstimator,
     graph: Graph,
     pairs: Sequence[Pair],
-    rivals: Sequence[NewtonNetClassifier],
+    rivals: Sequence[GraphEstimator],
     *,
     deadline: float,
     overhead: float = 0.0,

@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 from newtonnet.files import explain
 from newtonnet.meaning import escaped
 
-ORDER = ("fit", "predict", "explain", "demo", "datasets", "train", "search", "report")
+ORDER = ("fit", "predict", "explain", "export", "demo", "datasets", "train", "search", "report")
 """Commands in the help, the most common first."""
 RENAMED = {"--for": "--time-limit", "--on": "--executor"}
 """Options that had another name once."""
@@ -34,7 +34,7 @@ class InOrder(TyperGroup):
 app = typer.Typer(
     name="newtonnet",
     cls=InOrder,
-    help="Learn graph spectral filters whose shape is known.",
+    help="Predict the classes of the nodes of a graph, with reasons; train and compare spectral filters.",
     epilog="Example: newtonnet fit --nodes nodes.csv --edges edges.csv --label-column label --out run",
     add_completion=False,
     pretty_exceptions_enable=False,

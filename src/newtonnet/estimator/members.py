@@ -57,7 +57,7 @@ class Member:
     """For a transductive model, checksum of the edges of the training graph; otherwise None."""
     record: Record
     held: NDArray[np.float32] = field(default_factory=lambda: NONE)
-    """Predicted probabilities of the fold's validation nodes, shape ``(v, C)``."""
+    """Predicted probabilities of the fold's validation nodes, shape ``(v, C)``; of numbers predictions, ``(v, 1)``."""
     sampled: NDArray[np.float32] = field(default_factory=lambda: NONE)
     """The same of the sample of unlabelled nodes."""
 
@@ -101,7 +101,7 @@ class Family(Protocol):
     def predict(
         self, members: Sequence[Member], graph: Graph, options: TrainingOptions
     ) -> Iterator[NDArray[np.floating[Any]]]:
-        """Probabilities of every class for every node, ``(n, C)``, of members of one shape, one after another.
+        """Probabilities of every class for every node, ``(n, C)``, or numbers, ``(n, 1)``, of members of one shape.
 
         The labels of the graph are those that may be shown: all that were known during fitting on the same graph, none
         on another.

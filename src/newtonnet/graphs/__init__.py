@@ -14,7 +14,7 @@ from .graph import (
     read_rows,
     row_chunks,
 )
-from .measures import Homophily, homophily
+from .measures import Homophily, assortativity, homophily
 from .operators import Operator, csr_tensor, normalise, normalised_operator, sparse_tensor
 from .plan import row_blocks
 from .plotting import plot_graph
@@ -29,6 +29,7 @@ __all__ = [
     "Homophily",
     "Operator",
     "as_graph",
+    "assortativity",
     "band_coefficients",
     "check_trainable",
     "code_labels",

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from .graph import Features, Graph, check_int32, check_weights, compact
+from .graph import NO_ROWS, Features, Graph, check_int32, check_weights, compact
 
 if TYPE_CHECKING:  # slow to import, and already imported by a caller who passes their objects
     import networkx as nx
@@ -138,6 +138,8 @@ def as_graph(data: Any) -> Graph:
         got = f"({', '.join(type(part).__name__ for part in data)})"
     if hasattr(data[0] if isinstance(data, tuple) and data else data, "columns"):
         got += "; use load_tables(nodes, edges) of newtonnet.tables for two frames"
+    elif isinstance(data, list):
+        got += f"; {NO_ROWS}"
     elif isinstance(data, tuple):
         got += "; convert a dense matrix with scipy.sparse.csr_array"
     raise TypeError(
@@ -299,7 +301,10 @@ def _of_one_kind(found: list[Any]) -> NDArray[Any]:
     if values.dtype.kind == "f":
         broken = values[~np.isfinite(values) | (values != np.round(values)) | (np.abs(values) > 2**53)]
         if len(broken):
-            raise ValueError(f"labels must be classes, got the number {broken[0]}; use whole numbers or strings")
+            raise ValueError(
+                f"labels must be classes, got the number {broken[0]}; use whole numbers or strings, or "
+                "NewtonNetRegressor to predict numbers"
+            )
         values = values.astype(np.int64)
     return values
 

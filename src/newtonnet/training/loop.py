@@ -44,7 +44,8 @@ class Evaluation:
         scores: metric of each member on its train, validation and test nodes, float64, ``(3, P)``; NaN where a part is
             empty or was not evaluated.
         finite: whether all logits of a member are finite, ``(P,)``.
-        classes: class of every node, predicted or, where it trains, its label, ``(n, P)``, if the source has them.
+        classes: class (or number) of every node, predicted or, where it trains, its label, ``(n, P)``, if the source
+            has them.
         logits: of a model without dropout, with their autograd graph: the next epoch trains on them. None otherwise.
     """
 
@@ -74,7 +75,7 @@ class Source(Protocol):
 
     @property
     def classes(self) -> int:
-        """Number of classes."""
+        """Number of classes; 1 for a number as target, whose homophily is a correlation and 0 by chance."""
 
     @property
     def has_edges(self) -> bool:
@@ -149,7 +150,8 @@ class Run:
         self.gammas = torch.tensor([config.gammas for config in configs], dtype=torch.float64).T
         masks = {prefix: band_masks(filter.points, self.shared.slices) for prefix, filter in model.filters.items()}
         self.bands = {prefix: mask.to(device, model.dtype) for prefix, mask in masks.items()}
-        self.pivot = np.full(population, 1 / source.classes)
+        chance = 0.0 if source.classes == 1 else 1 / source.classes
+        self.pivot = np.full(population, chance)
         self.homophily = self.pivot.copy()  # the pivot, at which there is no penalty, until it is learned
         if self.shared.homophily_start == "random":
             self.homophily = np.array([np.random.default_rng(config.seed).random() for config in configs])
