@@ -5,6 +5,7 @@ import builtins
 import importlib
 import inspect
 import re
+import sys
 from pathlib import Path
 from typing import get_args
 from unittest.mock import create_autospec
@@ -20,7 +21,7 @@ from newtonnet.tables import TableOptions
 DOCS = Path(__file__).parent.parent / "docs"
 SNIPPETS = {
     f"{name} {place}": block
-    for name in ("extending", "scale", "searching")
+    for name in ("export", "extending", "scale", "searching")
     for place, block in enumerate(
         re.findall(r"```python\n(.*?)```", (DOCS / f"{name}.md").read_text(), flags=re.DOTALL)
     )
@@ -41,7 +42,7 @@ def pretend(monkeypatch, name, answer=None):
     return actor
 
 
-@pytest.mark.parametrize("name", SNIPPETS)
+@pytest.mark.parametrize("name", [name for name in SNIPPETS if not name.startswith("export")])
 def test_every_name_is_made_in_the_snippet_itself(name):
     made, used = set(dir(builtins)), set()
     for node in ast.walk(ast.parse(SNIPPETS[name])):
@@ -54,6 +55,19 @@ def test_every_name_is_made_in_the_snippet_itself(name):
         elif isinstance(node, ast.arg):
             made.add(node.arg)
     assert not used - made
+
+
+def test_a_model_is_exported_and_scores_as_shown(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    space = {}
+    shown = [block for name, block in SNIPPETS.items() if name.startswith("export")]
+    assert len(shown) == 3
+    for block in shown:
+        exec(compile(block, "export", "exec"), space)
+    printed = re.findall(r"print\(.*\)  # (.*)", "".join(shown))
+    assert capsys.readouterr().out.splitlines() == printed
+    sys.modules.pop("scorer")
 
 
 def test_training_from_blocks_on_disk_runs_as_shown(monkeypatch, tmp_path):

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .analysis import Analysis, analyse
+    from .analysis import Analysis, analyse, export
     from .datasets import load, make_splits
     from .estimator import NewtonNetClassifier, cross_validate
     from .graphs import Graph
@@ -31,13 +31,14 @@ __all__ = [
     "analyse",
     "build",
     "cross_validate",
+    "export",
     "fit",
     "load",
     "make_splits",
 ]
 
 _HOMES = {
-    "analysis": ("Analysis", "analyse"),
+    "analysis": ("Analysis", "analyse", "export"),
     "datasets": ("load", "make_splits"),
     "estimator": ("NewtonNetClassifier", "cross_validate"),
     "graphs": ("Graph",),

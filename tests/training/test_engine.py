@@ -426,6 +426,22 @@ def test_a_weighted_loss_is_torch_s(rng):
         assert float(losses[p]) == pytest.approx(float(expected))
 
 
+@pytest.mark.parametrize("binary", [False, True])
+def test_a_smoothed_loss_is_torch_s(binary, rng):
+    targets = make_targets(from_edges([[], []], np.eye(9), labels=[0, 1, 2] * 3), [Split(np.arange(6), [6], [7])])
+    logits = torch.tensor(rng.normal(size=(9, 1, 3)))
+    loss = cross_entropy(logits, targets, binary=binary, label_smoothing=0.3)
+    rows, labels = logits[:6, 0], targets.labels[:6]
+    if binary:
+        soft = 0.7 * torch.eye(3, dtype=torch.float64)[labels] + 0.1
+        expected = torch.nn.functional.binary_cross_entropy_with_logits(rows, soft)
+    else:
+        expected = torch.nn.functional.cross_entropy(rows, labels, label_smoothing=0.3)
+    assert float(loss) == pytest.approx(float(expected))
+    with pytest.raises(ValueError, match="label_smoothing must be at least 0 and below 1"):
+        Config(label_smoothing=1.0)
+
+
 def test_bad_input_is_refused_before_training(graph):
     split, config = make_splits(graph, count=1)[0], Config(max_epochs=2)
     model = build("newtonnet", graph)

@@ -1,5 +1,6 @@
 """A population cut into parts, one after another or side by side, is the same population."""
 
+import gc
 import signal
 import threading
 from dataclasses import replace
@@ -130,6 +131,20 @@ def test_a_hidden_layer_counts_where_it_is_kept_and_features_never(graph):
     )
     assert hidden <= sparse < 1.5 * hidden
     assert dense < 0.5 * hidden  # its hidden layer is made anew on the way back
+
+
+@pytest.mark.parametrize("name", ["newtonnet", "newton-stack", "tuned-gcn"])
+def test_measuring_a_member_leaves_nothing_in_memory(graph, name):
+    def live():
+        gc.collect()
+        return sum(issubclass(type(thing), torch.Tensor) for thing in gc.get_objects())
+
+    model = build(name, graph, seeds=[0])
+    inputs = model.prepare(graph)
+    member_bytes(model, inputs)
+    before = live()
+    member_bytes(model, inputs)
+    assert live() == before
 
 
 def test_parts_keep_all_threads_busy_and_progress_counts_all(graph, members):

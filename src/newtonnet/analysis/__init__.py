@@ -2,6 +2,7 @@
 
 from .evaluation import FOLDS
 from .explaining import ExplainedNodes
+from .exporting import export
 from .run_folder import (
     FILES,
     MODEL,
@@ -27,6 +28,7 @@ __all__ = [
     "RunDescription",
     "TableFile",
     "analyse",
+    "export",
     "replace_predictions",
     "spreadsheet_safe",
 ]

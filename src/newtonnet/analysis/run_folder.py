@@ -36,14 +36,14 @@ FORMAT = 1
 """Version of run.json; raised when an older program could not read a newer folder."""
 
 RUN, MODEL, PREDICTIONS, RECORDS = "run.json", "model.safetensors", "predictions.csv", "records.jsonl"
-PAGE = "report.html"
-FILES = (RUN, MODEL, PREDICTIONS, RECORDS, PAGE)
+PAGE, CARD = "report.html", "model_card.md"
+FILES = (RUN, MODEL, PREDICTIONS, RECORDS, PAGE, CARD)
 """Names of all files of a run."""
 HEADER = "newtonnet"
 FIXED = ("node", "label", "probability", "known")
 """Columns of the predictions before those of the classes: id, most probable class, its probability, given class."""
-ATTEMPTS = 5
-"""How often a run is read anew that another process replaces meanwhile."""
+ATTEMPTS = 20
+"""How often a run is read that other processes replace meanwhile."""
 SET, JOIN = "prediction_set", "|"
 """Column after these with the classes that are plausible for a node, and what is between their names."""
 DIGITS = 6
@@ -129,6 +129,7 @@ def write_run(
     model: NewtonNetClassifier | None = None,
     predictions: pa.Table | None = None,
     page: str | None = None,
+    card: str = "",
 ) -> RunDescription:
     """Write the files of a run that are given, all in one step; the folder is locked. Returns it with its checksum."""
     with whole_files(folder) as new:
@@ -142,6 +143,7 @@ def write_run(
             (folder / PAGE).unlink(missing_ok=True)  # there is no finished run that it could belong to
         else:
             (new / PAGE).write_bytes(page.encode())
+        (new / CARD).write_bytes(card.encode())
         (new / RUN).write_bytes(run_text(run).encode())
     return run
 
@@ -149,8 +151,7 @@ def write_run(
 def replace_predictions(folder: Path, run: RunDescription, predictions: pa.Table) -> None:
     """Write the predictions of a run that was read from the folder, unless another one is there by now."""
     with locked_folder(folder):
-        if _description(folder / RUN).model != run.model:
-            raise ValueError(f"{folder} has got another run since it was read; predict again")
+        check_same(folder, run)
         write_whole(folder / PREDICTIONS, predictions_csv(predictions))
 
 
@@ -166,19 +167,28 @@ def read_run(folder: Path) -> tuple[RunDescription, NewtonNetClassifier]:
     for _ in range(ATTEMPTS):
         before = _version(folder)
         try:
-            return _read_run(folder)
+            found = _read_run(folder)
+            if _version(folder) == before:
+                return found
         except (ValueError, FileNotFoundError):
             if _version(folder) == before:
                 raise
-    return _read_run(folder)
+    raise ValueError(f"{folder} is replaced again and again while it is read; wait for the processes that write to it")
 
 
-def _version(folder: Path) -> tuple[bool, bytes]:
-    """What changes when another process replaces the run of a folder."""
+def _version(folder: Path) -> tuple[bool, int, int]:
+    """What changes when another process replaces the run of a folder, also if by the same one."""
     try:
-        return (folder / COMMITTED).exists(), current(folder, RUN).read_bytes()
+        found = current(folder, RUN).stat()
+        return (folder / COMMITTED).exists(), found.st_ino, found.st_mtime_ns
     except OSError:
-        return False, b""
+        return False, 0, 0
+
+
+def check_same(folder: Path, run: RunDescription) -> None:
+    """Refuse a folder whose run is not, or no longer, the given one."""
+    if _description(current(folder, RUN)).model != run.model:
+        raise ValueError(f"{folder} has got another run since it was read; read it again")
 
 
 def _read_run(folder: Path) -> tuple[RunDescription, NewtonNetClassifier]:

@@ -18,13 +18,23 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from newtonnet.estimator import NewtonNetClassifier, defaults_of, score
+from newtonnet.estimator import NewtonNetClassifier, defaults_of, model_card, score
 from newtonnet.files import current, file_checksum, scratch, write_whole
 from newtonnet.graphs import Graph, check_trainable
 from newtonnet.meaning import counted, listed
 from newtonnet.out_of_core import PROPAGATION_MEMORY, read_tables_on_disk
 from newtonnet.report import Findings, ModelScores, gather, guess, headline, is_known, render_findings
-from newtonnet.tables import Reading, TableOptions, TableSource, UnknownEdges, column_names, read_tables
+from newtonnet.tables import (
+    FrameKind,
+    Reading,
+    TableOptions,
+    TableSource,
+    UnknownEdges,
+    as_frame,
+    column_names,
+    frame_kind,
+    read_tables,
+)
 from newtonnet.training import first_interrupt
 
 from .evaluation import GIVEN, Nodes, ReportProgress, StartStep, evaluate, fitted_parts, held_out_folds
@@ -35,6 +45,7 @@ from .run_folder import (
     RunDescription,
     TableFile,
     check_folder,
+    check_same,
     formula_warning,
     ids_checksum,
     is_finished,
@@ -56,6 +67,8 @@ FINAL = 0.4
 """Share of the time for the model that is kept; the rest is for evaluating it and its rivals."""
 WHY, WHY_SECONDS = 0.05, 15.0
 """Share of the time, and seconds at most, for the explanations on the page."""
+PAGE_WORK = 2.0
+"""Time that the page takes, as a multiple of the time that the predictions took after the fit."""
 SEVERAL = 10
 """A column with at least this many classes, none of them twice, is taken for a column of ids."""
 SAME = 0.9
@@ -94,11 +107,15 @@ class Prediction:
     summary: dict[str, Any]
     notes: tuple[str, ...]
     table: pa.Table = field(repr=False)
+    _kind: FrameKind | None = field(default=None, repr=False)
 
     @property
     def predictions(self) -> Any:
-        """The rows of predictions.csv, one for each node: a pandas frame, or an Arrow table without pandas."""
-        return _frame(self.table)
+        """The rows of predictions.csv, one for each node, as a frame of the kind that the nodes came in.
+
+        Of nodes in a file, a pandas frame, or an Arrow table without pandas.
+        """
+        return as_frame(self.table, self._kind)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the predictions to a CSV file."""
@@ -122,6 +139,7 @@ class Analysis:
     folder: Path | None
     _table: pa.Table | None = field(default=None, repr=False)
     _page: str | None = field(default=None, repr=False)
+    _kind: FrameKind | None = field(default=None, repr=False)
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -131,17 +149,31 @@ class Analysis:
     @property
     def table(self) -> pa.Table:
         """The predictions as an Arrow table."""
-        return read_predictions(self._file(PREDICTIONS)) if self._table is None else self._table
+        if self._table is not None:
+            return self._table
+        with self._file(PREDICTIONS) as path:
+            return read_predictions(path)
 
     @property
     def predictions(self) -> Any:
-        """The rows of predictions.csv, one for each node: a pandas frame, or an Arrow table without pandas."""
-        return _frame(self.table)
+        """The rows of predictions.csv, one for each node, as a frame of the kind that the nodes came in.
+
+        Of nodes in a file, a pandas frame, or an Arrow table without pandas.
+        """
+        return as_frame(self.table, self._kind)
 
     @property
     def page(self) -> str:
         """The HTML of the page."""
-        return self._file(PAGE).read_text(encoding="utf-8") if self._page is None else self._page
+        if self._page is not None:
+            return self._page
+        with self._file(PAGE) as path:
+            return path.read_text(encoding="utf-8")
+
+    @property
+    def card(self) -> str:
+        """The model card as Markdown: data, protocol, metrics, limits and intended use."""
+        return _card(self.model, self.run)
 
     def report(self, path: str | PathLike[str]) -> None:
         """Write the page to an HTML file."""
@@ -158,7 +190,7 @@ class Analysis:
         check_folder(place, tables=[_file_of(file.path) for file in self.run.tables.values()], force=force)
         page, table = self.page, self.table
         with locked_folder(place):
-            write_run(place, self.run, model=self.model, predictions=table, page=page)
+            write_run(place, self.run, model=self.model, predictions=table, page=page, card=self.card)
 
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> Self:
@@ -207,7 +239,7 @@ class Analysis:
         }
         if new and (unsafe := formula_warning(graph)):
             notes.append(unsafe)
-        return Prediction(summary, tuple(notes) if new else (), table)
+        return Prediction(summary, tuple(notes) if new else (), table, frame_kind(tables[0]))
 
     def explain(
         self, ids: Sequence[str], nodes: TableSource | None = None, edges: TableSource | None = None
@@ -247,10 +279,13 @@ class Analysis:
                 raise ValueError(f"{file.path} was changed after the fit; give nodes and edges, or fit again")
         return paths[0], paths[1]
 
-    def _file(self, name: str) -> Path:
+    @contextmanager
+    def _file(self, name: str) -> Iterator[Path]:
+        """A file of this run to read; an error if its folder has got another run meanwhile."""
         if self.folder is None or not current(self.folder, name).is_file():
             raise ValueError(f"{self.folder} has no {name}: the run ended before it was written; fit again")
-        return current(self.folder, name)
+        yield current(self.folder, name)
+        check_same(self.folder, self.run)
 
     def _seen(
         self, graph: Graph, nodes: TableSource, parts: Mapping[str, NDArray[np.int64]] | None
@@ -363,10 +398,11 @@ def analyse(
         run_text(run)  # what cannot be written is found before anything is overwritten
         at_once = place is not None and not is_finished(place)
         if place is not None and at_once:
-            run = write_run(place, run, model=model, predictions=predictions)
+            run = write_run(place, run, model=model, predictions=predictions, card=_card(model, run))
             say(f"model and predictions are in {place}")
 
-        overhead = max(time.monotonic() - began - limit, 0.0)
+        written = time.monotonic() - began
+        overhead = max(written - limit, 0.0)
         rivals = _rivals(classifier) if compare and classifier.regime != OUT_OF_CORE else []
         held_out = evaluate(
             classifier,
@@ -375,7 +411,7 @@ def analyse(
             Nodes(pairs, validation, test, reading.graph.labels, refit=folds is not None),
             spent=spent,
             overhead=overhead,
-            deadline=deadline,
+            deadline=deadline - PAGE_WORK * (written - spent),
             stop=stop,
             start_step=start_step,
         )
@@ -404,10 +440,10 @@ def analyse(
         page = render_findings(findings)
         run = replace(run, finished=True, outcome=_outcome(findings, classifier, stopped=stopped))
         if place is not None and at_once:
-            run = write_run(place, run, page=page)
+            run = write_run(place, run, page=page, card=_card(model, run))
         elif place is not None:
-            run = write_run(place, run, model=model, predictions=predictions, page=page)
-    return Analysis(model, run, findings, place, predictions, page)
+            run = write_run(place, run, model=model, predictions=predictions, page=page, card=_card(model, run))
+    return Analysis(model, run, findings, place, predictions, page, frame_kind(nodes))
 
 
 @contextmanager
@@ -599,6 +635,16 @@ def _scores(scores: ModelScores) -> dict[str, Any]:
     return {"mean": scores.mean, "interval": interval, "splits": list(scores.splits), "seconds": scores.seconds}
 
 
+def _card(model: NewtonNetClassifier, run: RunDescription) -> str:
+    """The model card of a run, with its tables and results."""
+    files = {name: file for name, file in run.tables.items() if file.path is not None}
+    tables = [
+        f"The table of {name} is {Path(str(file.path)).name} (sha256 {str(file.sha256)[:16]}…)."
+        for name, file in files.items()
+    ]
+    return model_card(model, run.outcome, tables)
+
+
 def _call(nodes: TableSource, edges: TableSource, label_column: str) -> str:
     """The call that repeats an analysis, with the names of the tables that are files."""
     named = {"nodes": _file_of(nodes), "edges": _file_of(edges)}
@@ -614,11 +660,3 @@ def _file_of(table: TableSource | None) -> Path | None:
 def _table_file(table: TableSource) -> TableFile:
     path = _file_of(table)
     return TableFile(None, None) if path is None else TableFile(str(path.absolute()), file_checksum(path))
-
-
-def _frame(table: pa.Table) -> Any:
-    try:
-        import pandas  # noqa: F401
-    except ModuleNotFoundError:
-        return table
-    return table.to_pandas()

@@ -2,7 +2,7 @@
 
 from .boosting import BoostingOptions, Trees, stored_trees, train_boosting
 from .features import BankColumn, BankLayout
-from .predict import predict_bank
+from .predict import check_bank, predict_bank
 from .ridge import RidgeOptions, filled, train_ridge
 from .trained import Bank, TrainedBank, prediction_bank
 
@@ -14,6 +14,7 @@ __all__ = [
     "RidgeOptions",
     "TrainedBank",
     "Trees",
+    "check_bank",
     "filled",
     "predict_bank",
     "prediction_bank",

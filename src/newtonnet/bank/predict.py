@@ -28,3 +28,11 @@ def predict_bank(
     if isinstance(options, BoostingOptions):
         return predict_boosting(state, options, graph, shown)
     return predict_ridge(state, options, graph, shown)
+
+
+def check_bank(state: Mapping[str, Tensor], features: int, classes: int) -> None:
+    """Refuse a state from a file that belongs to other sizes, or whose trees are deeper than they can be."""
+    if state["sizes"].tolist() != [features, classes]:
+        raise ValueError(f"a bank for {features} features and {classes} classes is expected, got {state['sizes']}")
+    if "trees.depth" in state and not 0 <= int(state["trees.depth"]) <= len(state["trees.column"]):
+        raise ValueError("the trees of a bank are deeper than the number of their nodes")

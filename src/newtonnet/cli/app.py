@@ -19,7 +19,7 @@ from newtonnet.meaning import escaped
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-ORDER = ("fit", "predict", "explain", "demo", "datasets", "train", "search", "report")
+ORDER = ("fit", "predict", "explain", "export", "demo", "datasets", "train", "search", "report")
 """Commands in the help, the most common first."""
 RENAMED = {"--for": "--time-limit", "--on": "--executor"}
 """Options that had another name once."""

@@ -1,5 +1,6 @@
 """The estimator: fit, predict, explain, save and cross-validate on a graph, with a scikit-learn interface."""
 
+from .card import model_card
 from .classifier import NewtonNetClassifier
 from .conformal import held_out_sets
 from .ensemble import OutOfFold
@@ -20,5 +21,6 @@ __all__ = [
     "fold_pairs",
     "held_out_sets",
     "influence",
+    "model_card",
     "score",
 ]

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any, Self, overload
 
 import numpy as np
@@ -13,16 +14,19 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from newtonnet.explanations import Explanation
+from newtonnet.files import write_whole
 from newtonnet.graphs import Graph, as_graph, check_trainable, homophily
 from newtonnet.metrics import Threshold, choose_threshold, class_weights, decide, score
 from newtonnet.out_of_core import OUT_OF_CORE_MODEL
 from newtonnet.training import override
 
+from .card import model_card
 from .conformal import calibrate, prediction_sets, set_scores
 from .ensemble import OutOfFold
 from .explaining import explain_ensemble, find_node
 from .families import BANK, defaults_of, shown_labels
 from .folds import fold_count, make_folds, own_split
+from .frames import FittedTables, prediction_frame, read_fitted, tables_of
 from .inputs import AUTO, IN_MEMORY, OUT_OF_CORE, check_feature_names, check_parameters, feature_names, read_labels
 from .learned import curves, learned_filter
 from .members import Candidate, TrainingOptions
@@ -41,9 +45,10 @@ ANOTHER_GRAPH = (
 class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Classify the nodes of a graph of unknown homophily.
 
-    ``fit`` takes a :class:`~newtonnet.Graph`, a PyTorch Geometric ``Data``, a networkx graph, or a pair of a scipy
-    adjacency matrix and features. With ``tune="auto"`` it tries a portfolio of settings, evaluates each on labelled
-    nodes held out from it, and keeps a weighted average of the best few.
+    ``fit`` takes a :class:`~newtonnet.Graph`, a PyTorch Geometric ``Data``, a networkx graph, a pair of a scipy
+    adjacency matrix and features, or a pair of tables of nodes and edges (pandas, Polars, Arrow, or files). With
+    ``tune="auto"`` it tries a portfolio of settings, evaluates each on labelled nodes held out from it, and keeps a
+    weighted average of the best few.
 
     Args:
         model: any model of the zoo.
@@ -80,7 +85,8 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Attributes:
         classes_: the classes, in the order of the columns of ``predict_proba``.
         n_features_in_: number of features.
-        feature_names_in_: names of the features, if they came in a pandas frame; ``predict`` then expects the same.
+        feature_names_in_: names of the features, if they came in a frame; ``predict`` then expects the same.
+        tables_: how the columns of two tables were read, so that ``predict`` reads others alike; None without tables.
         ensemble_: the trained members and their weights.
         settings_: the settings in the average by descending weight, each with its ``weight`` and ``model``.
         tried_: number of settings tried.
@@ -155,8 +161,10 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Args:
             graph: the graph.
-            y: a label for each node, -1, None or NaN for unknown; the graph's own labels if not given, of PyTorch
-                Geometric data with masks only those of ``train_mask`` and ``val_mask``.
+            y: a label for each node, -1, None or NaN for unknown; or, of two tables, the column of the labels, and of a
+                networkx graph the attribute (attributes are then read as columns, unless nodes have ``x``). The graph's
+                own labels if not given: of two tables the column ``label``, of PyTorch Geometric data with masks only
+                those of ``train_mask`` and ``val_mask``.
             validation: labelled nodes, as numbers or a mask, that only choose settings and epochs, as in a split by
                 time; all other labelled nodes train. Without them, inner folds hold out every labelled node in turn.
             show_validation: whether members that read labels are also shown those of the validation nodes at
@@ -169,6 +177,7 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_parameters(self.get_params())
         deadline = deadline_in(self.time_limit, stop)
+        graph, y, reading = read_fitted(graph, y, standardise=self.standardise == AUTO)
         whole, classes = read_labels(graph, y, role="train")
         check_trainable(whole)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -189,7 +198,12 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = classes
         self.n_features_in_ = int(whole.features.shape[1])
         self.__dict__.pop("feature_names_in_", None)  # as in scikit-learn: without names there is no attribute
-        if (names := feature_names(graph)) is not None:
+        self.tables_ = None
+        names = feature_names(graph)
+        if reading is not None:
+            self.tables_ = FittedTables(reading.columns, reading.encoding, whole.class_names)
+            names = np.array(reading.encoding.feature_names, dtype=object) if reading.encoding.columns else None
+        if names is not None:
             self.feature_names_in_ = names
         self.ensemble_ = tuned.ensemble
         self.records_ = [member.record for member in tuned.shown.members]
@@ -202,7 +216,8 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.complete_ = tuned.complete
         self.out_of_fold_ = tuned.out_of_fold
         self.validation_score_ = float(np.mean(tuned.out_of_fold.scores))
-        self.notes_ = [] if self.scaling_ is None else [str(self.scaling_)]
+        self.notes_ = [] if reading is None else list(reading.notes)
+        self.notes_ += [] if self.scaling_ is None else [str(self.scaling_)]
         self.threshold_ = None if self.threshold is None else self._choose_threshold(self.threshold)
         self.filter_ = learned_filter(self.records_)
         self.history_ = curves(self.records_)
@@ -218,6 +233,16 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The most probable class of every node, shape ``(n,)``, or that of the chosen threshold."""
         shares = self.predict_proba(graph)  # first, so that it is checked to be fitted
         return np.asarray(self.classes_[self.decide(shares)])
+
+    def predict_frame(self, graph: Any) -> Any:
+        """The predictions as a frame: ``node``, ``label``, ``probability``, and ``p(...)`` for each class.
+
+        It is of the kind of the nodes' frame: pandas (with the same index), Polars or Arrow. For other graphs it is a
+        pandas frame, or an Arrow table without pandas, and ``node`` has the names of the nodes, or their numbers.
+        """
+        whole = self._checked(graph)
+        shares = self._probabilities(whole)
+        return prediction_frame(graph, whole, shares, self.decide(shares), self.classes_)
 
     def decide(self, probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
         """The place in ``classes_`` of the class that is predicted for each row of probabilities."""
@@ -254,7 +279,7 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         nodes, own, truth = held.whole
         scores = set_scores(own)[np.arange(len(nodes)), truth]
         calibration = calibrate(scores, np.zeros(len(nodes)), nodes)
-        if whole.structure == held.structure:
+        if whole.structure == held.structure and nodes.max(initial=0) < whole.nodes:
             predicted = shares.argmax(axis=1)
             shares[nodes] = own
             sets = prediction_sets(shares, calibration, coverage, adjacency=whole.adjacency, locality=locality)
@@ -312,6 +337,7 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         of PyTorch Geometric data with masks only those of ``test_mask``, or those that ``fit`` does not use.
         """
         check_is_fitted(self)
+        graph = self._read(graph)
         whole, theirs = read_labels(graph, y, role="score")
         check_feature_names(getattr(self, "feature_names_in_", None), graph)
         known = whole.labelled
@@ -326,9 +352,14 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return score(self.metric, shares, codes[whole.labels[known]], threshold=self.threshold_)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to one file, atomically; :meth:`load` reads it."""
+        """Write the model to one file, atomically, which :meth:`load` reads, and its model card beside it.
+
+        The card of ``model.safetensors`` is ``model_card.md``.
+        """
         check_is_fitted(self)
         save(self, path)
+        place = Path(path)
+        write_whole(place.with_name(f"{place.stem}_card.md"), model_card(self))
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -339,12 +370,22 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _checked(self, graph: Any) -> Graph:
         """The graph, if it has the features that the model was fitted on."""
         check_is_fitted(self)
+        graph = self._read(graph)
         whole = as_graph(graph)
         check_feature_names(getattr(self, "feature_names_in_", None), graph)
         features = whole.features.shape[1]
         if features != self.n_features_in_:
             raise ValueError(f"the model was trained on {self.n_features_in_} features, this graph has {features}")
         return whole
+
+    def _read(self, graph: Any) -> Any:
+        """Two tables, or a networkx graph whose attributes are columns, as those of the fit were read."""
+        pair = None if isinstance(graph, Graph) else tables_of(graph, columns=self.tables_ is not None)
+        if pair is None:
+            return graph
+        if self.tables_ is None:
+            raise ValueError("this model was not fitted on two tables; give a graph of the kind that it was fitted on")
+        return self.tables_.read(*pair)
 
     def _candidates(self, graph: Graph) -> list[Candidate]:
         """The settings to try on a graph."""

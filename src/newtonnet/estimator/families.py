@@ -127,11 +127,19 @@ def rebuild(members: Sequence[Member], graph: Graph) -> Population:
         )
     population = build(first.model, graph, first.options, seeds=[member.seed for member in members])
     axes = population.axes.items()
-    try:
+    with fitting_weights():
         population.put({name: torch.cat([member.state[name] for member in members], dim=axis) for name, axis in axes})
-    except (KeyError, RuntimeError, IndexError, ValueError) as reason:
-        raise ValueError(f"the weights of this model do not fit its options: {reason}; fit it again") from reason
     return population
+
+
+@contextmanager
+def fitting_weights() -> Iterator[None]:
+    """One clear error for weights, read from a file, that are not those of the model's options."""
+    try:
+        yield
+    except (LookupError, RuntimeError, TypeError) as reason:
+        said = " ".join(str(reason).split())
+        raise ValueError(f"the weights of this model do not fit its options: {said}; fit it again") from reason
 
 
 def _alone(population: Population, member: int) -> Population:
@@ -192,7 +200,9 @@ class BankFamily(Family):
     ) -> Iterator[NDArray[np.float64]]:
         """No node's own label enters its row, so all known labels may be shown."""
         for member in members:
-            yield predict_bank(member.state, member.options, graph, graph.labels)
+            with fitting_weights():
+                shares = predict_bank(member.state, member.options, graph, graph.labels)
+            yield shares
 
 
 def _train(

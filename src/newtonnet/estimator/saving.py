@@ -14,13 +14,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from newtonnet.bank import check_bank
 from newtonnet.files import current, parse_json
 from newtonnet.metrics import Threshold
 from newtonnet.out_of_core import OUT_OF_CORE_MODEL
+from newtonnet.tables import Columns, Encoding
 from newtonnet.training import Record, read_tensors, write_tensors
 
 from .ensemble import Ensemble, OutOfFold
-from .families import defaults_of
+from .families import BANK, defaults_of
+from .frames import FittedTables
 from .inputs import OUT_OF_CORE
 from .learned import curves, learned_filter
 from .members import Member
@@ -96,6 +99,7 @@ def save(classifier: Any, path: str | PathLike[str]) -> None:
         "records": [record.to_json() for record in classifier.records_],
         "learned": {name: _finite(getattr(classifier, name)) for name in PLAIN},
         "feature_names": None if names is None else names.tolist(),
+        "tables": classifier.tables_ and asdict(classifier.tables_),
     }
     write_tensors(Path(path), json.dumps(described, allow_nan=False, default=_own_number), tensors)
 
@@ -136,14 +140,18 @@ def _rebuilt(kind: type[Any], described: Mapping[str, Any], tensors: Mapping[str
     classifier = kind(**parameters | {"store": None})
     rows, names = described["members"], tuple(described["class_names"])
     classifier.classes_ = _classes(described["classes"], len(names))
-    members = [_member(row, place, tensors, described["learned"]["n_features_in_"]) for place, row in enumerate(rows)]
+    sizes = described["learned"]["n_features_in_"], len(names)
+    members = [_member(row, place, tensors, sizes) for place, row in enumerate(rows)]
     weights, temperature = [row["weight"] for row in rows], described["temperature"]
     if not members or abs(math.fsum(weights) - 1) > 1e-6 or min(weights) < 0 or not 0 < temperature < math.inf:
         raise ValueError("weights of members that sum to 1, and a temperature above 0, are expected")
-    labels = tensors[LABELS].numpy().astype(np.int64) if LABELS in tensors else None
+    labels = None
+    if LABELS in tensors:
+        labels = _numbers(tensors, LABELS, "i", len(tensors[LABELS]), below=len(names)).astype(np.int64)
     classifier.ensemble_ = Ensemble(members, weights, names, temperature, labels, described.get("structure"))
-    classifier.scaling_ = Scaling(**arrays) if (arrays := _arrays(SCALING, tensors)) else None
-    classifier.out_of_fold_ = _out_of_fold(described["out_of_fold"], tensors) if described.get("out_of_fold") else None
+    classifier.scaling_ = _scaling(tensors, sizes[0]) if f"{SCALING}.columns" in tensors else None
+    held = described.get("out_of_fold")
+    classifier.out_of_fold_ = _out_of_fold(held, tensors, len(names)) if held else None
     classifier.notes_ = described.get("notes", [])
     classifier.records_ = [Record.from_json(line) for line in described["records"]]
     classifier.history_ = curves(classifier.records_)
@@ -153,9 +161,20 @@ def _rebuilt(kind: type[Any], described: Mapping[str, Any], tensors: Mapping[str
     for name in PLAIN:
         value = described["learned"][name]
         setattr(classifier, name, float("nan") if value is None else value)
+    classifier.tables_ = _tables(tables) if (tables := described.get("tables")) else None
     if described.get("feature_names") is not None:
         classifier.feature_names_in_ = np.array(described["feature_names"], dtype=object)
     return classifier
+
+
+def _tables(stored: Mapping[str, Any]) -> FittedTables:
+    """How tables were read, as the file says it."""
+    columns, rows = stored["columns"], stored["encoding"]["columns"]
+    return FittedTables(
+        Columns(**{**columns, "unused": tuple(columns["unused"])}),
+        Encoding.from_json(json.dumps(rows)),
+        tuple(stored["class_names"]),
+    )
 
 
 def _classes(stored: Mapping[str, Any], count: int) -> NDArray[Any]:
@@ -180,27 +199,48 @@ def _check_sizes(options: Mapping[str, Any], state: Mapping[str, Tensor], featur
             raise ValueError(f"option {name} is {value}, which its tensors do not have")
 
 
-def _member(row: Mapping[str, Any], place: int, tensors: Mapping[str, Tensor], features: int) -> Member:
+def _member(row: Mapping[str, Any], place: int, tensors: Mapping[str, Tensor], sizes: tuple[int, int]) -> Member:
+    """A member of an ensemble on so many features and classes."""
     kind = type(defaults_of("newtonnet" if row["model"] == OUT_OF_CORE_MODEL else row["model"]).options)
     options = {name: tuple(value) if isinstance(value, list) else value for name, value in row["options"].items()}
-    state = _part(str(place), tensors)
-    _check_sizes(options, state, features)
+    start = f"{place}."
+    state = {name.removeprefix(start): tensor for name, tensor in tensors.items() if name.startswith(start)}
+    _check_sizes(options, state, sizes[0])
+    if row["model"] in BANK:
+        check_bank(state, *sizes)
     return Member(row["model"], kind(**options), row["seed"], state, row["bound"], Record.from_json(row["record"]))
 
 
-def _part(start: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors whose names begin with a word and a dot, by the rest of their names."""
-    return {name[len(start) + 1 :]: tensor for name, tensor in tensors.items() if name.startswith(f"{start}.")}
+def _numbers(tensors: Mapping[str, Tensor], name: str, kind: str, *shape: int, below: float = math.inf) -> NDArray[Any]:
+    """A tensor that belongs to no member, as an array of integers or floats of this shape, all below a bound."""
+    array: NDArray[Any] = tensors[name].numpy()
+    if array.dtype.kind != kind or array.shape != shape:
+        raise ValueError(f"tensor {name} is {array.dtype} of shape {array.shape}, {shape} expected")
+    if not np.isfinite(array).all() or array.min(initial=-1) < -1 or array.max(initial=-1) >= below:
+        raise ValueError(f"tensor {name} holds numbers that cannot be")
+    return array
 
 
-def _arrays(start: str, tensors: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
-    return {name: tensor.numpy() for name, tensor in _part(start, tensors).items()}
+def _scaling(tensors: Mapping[str, Tensor], features: int) -> Scaling:
+    count = len(tensors[f"{SCALING}.columns"])
+    columns = _numbers(tensors, f"{SCALING}.columns", "i", count, below=features)
+    means, scales = (tensors[f"{SCALING}.{name}"].numpy() for name in ("means", "scales"))
+    fits = means.shape == scales.shape == (count,) and np.isfinite(means).all() and (scales > 0).all()
+    if not fits or (np.diff(columns) <= 0).any() or columns.min(initial=0) < 0:
+        raise ValueError("the numbers to standardise features by do not fit together")
+    return Scaling(columns, means, scales)
 
 
-def _out_of_fold(described: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> OutOfFold:
-    ends, arrays = np.cumsum(described["sizes"])[:-1], _arrays(OUT_OF_FOLD, tensors)
-    nodes, shares, truth = (np.split(arrays[name], ends) for name in ("nodes", "probabilities", "truth"))
-    calibration = tuple(described["calibration"])
+def _out_of_fold(described: Mapping[str, Any], tensors: Mapping[str, Tensor], classes: int) -> OutOfFold:
+    count = sum(described["sizes"])
+    nodes = _numbers(tensors, f"{OUT_OF_FOLD}.nodes", "i", count)
+    shares = _numbers(tensors, f"{OUT_OF_FOLD}.probabilities", "f", count, classes, below=1.001)
+    truth = _numbers(tensors, f"{OUT_OF_FOLD}.truth", "i", count, below=classes)
+    if min(nodes.min(initial=0), shares.min(initial=0), truth.min(initial=0)) < 0:
+        raise ValueError("out-of-fold predictions hold numbers that cannot be")
+    ends, calibration = np.cumsum(described["sizes"])[:-1], tuple(described["calibration"])
+    parts = (np.split(array, ends) for array in (nodes, shares, truth))
+    nodes, shares, truth = parts
     return OutOfFold(nodes, shares, described["scores"], calibration, truth, described["structure"])
 
 

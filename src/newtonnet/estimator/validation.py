@@ -14,7 +14,8 @@ from newtonnet.graphs import Graph, check_trainable
 
 from .classifier import NewtonNetClassifier
 from .folds import deal, node_numbers
-from .inputs import read_labels
+from .frames import read_fitted
+from .inputs import AUTO, read_labels
 from .portfolio import ProgressCallback
 from .scoring import score
 
@@ -66,13 +67,14 @@ def cross_validate(
         graph: anything that its ``fit`` takes.
         splits: number of stratified folds, :class:`~newtonnet.datasets.Split` objects, or pairs of training and test
             nodes, as numbers or masks.
-        y: labels; the graph's own if not given.
+        y: labels, or the column of two tables that holds them; the graph's own if not given.
         stop: called after every epoch; if it returns True, the splits done so far are returned, at least one.
         progress: from the number of a split to the progress callback of its fit.
 
     Returns:
         Scores and predictions.
     """
+    graph, y, _ = read_fitted(graph, y, standardise=estimator.standardise == AUTO)
     whole, classes = read_labels(graph, y)
     check_trainable(whole)
     if isinstance(splits, int | np.integer):

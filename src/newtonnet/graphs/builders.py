@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from .graph import Features, Graph, check_int32, check_weights, compact
+from .graph import NO_ROWS, Features, Graph, check_int32, check_weights, compact
 
 if TYPE_CHECKING:  # slow to import, and already imported by a caller who passes their objects
     import networkx as nx
@@ -136,6 +136,8 @@ def as_graph(data: Any) -> Graph:
         got = f"({', '.join(type(part).__name__ for part in data)})"
     if hasattr(data[0] if isinstance(data, tuple) and data else data, "columns"):
         got += "; use load_tables(nodes, edges) of newtonnet.tables for two frames"
+    elif isinstance(data, list):
+        got += f"; {NO_ROWS}"
     elif isinstance(data, tuple):
         got += "; convert a dense matrix with scipy.sparse.csr_array"
     raise TypeError(

@@ -18,6 +18,11 @@ Features: TypeAlias = NDArray[np.float32] | sp.csr_array
 
 MOST = np.iinfo(np.int32).max - 64
 """Nodes, features or entries that int32 indices can count, with room for the entries that kernels read ahead."""
+NO_ROWS = (
+    "a graph cannot be cut into rows, as scikit-learn's cross_val_score, GridSearchCV and transformers do; use "
+    "newtonnet.cross_validate for scores, tune='auto' or settings=... for a search, and transform features before"
+)
+"""What composes with scikit-learn, and what to use instead of what does not."""
 CHUNK = 1 << 22
 """Bytes of an array that are processed at a time."""
 
@@ -154,6 +159,9 @@ class Graph:
         if class_names is not None:
             vars(graph)["text_labels"] = False
         return graph
+
+    def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
+        raise TypeError(NO_ROWS)  # scikit-learn asks for it where it would take rows
 
     def __repr__(self) -> str:
         return (

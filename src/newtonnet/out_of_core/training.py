@@ -164,7 +164,8 @@ def make_job(
     if not splits:
         raise ValueError("at least 1 split is needed, got none")
     check_configs([setting.config])
-    for name, only in {"loss": "cross-entropy", "reduction": "mean", "homophily": "predicted"}.items():
+    known = {"loss": "cross-entropy", "reduction": "mean", "homophily": "predicted", "label_smoothing": 0.0}
+    for name, only in known.items():
         if getattr(setting.config, name) != only:
             raise ValueError(f"out-of-core training knows no {name} but {only!r}; train in memory")
     if setting.config.pivot == "weighted":

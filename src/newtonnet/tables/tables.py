@@ -196,6 +196,14 @@ def column_names(table: TableSource, *, text_encoding: str = "utf-8") -> tuple[s
     return tuple(read_header(table, "nodes", text_encoding=text_encoding).table.column_names)
 
 
+def node_ids(nodes: TableSource, names: Sequence[str], *, id_column: str | None = None) -> pa.Array:
+    """The names of a graph's nodes as ids of the kind that the table has: whole numbers or text."""
+    header = read_header(nodes, "nodes", text_encoding="utf-8")
+    kind = header.table.schema.field(header.column(id_column, "id", 0)).type
+    ids = pa.array(names, pa.string())
+    return ids.cast(pa.int64()) if pa.types.is_integer(kind) or pa.types.is_floating(kind) else ids
+
+
 def reading_of(read: NodeTable, graph: Graph, tally: Counter[str], columns: Columns, *, learned: bool) -> Reading:
     """Put a reading together.
 

@@ -18,6 +18,7 @@ SHARED = (
     "loss",
     "reduction",
     "class_weight",
+    "label_smoothing",
     "variant",
     "penalty",
     "flipped",
@@ -91,6 +92,8 @@ class Config:
     """Over the training nodes: ``mean``, which the gammas refer to, or ``sum``, as in the paper's text."""
     class_weight: tuple[float, ...] | None = None
     """How much a training node of each class counts in the loss, in their order; None: all alike."""
+    label_smoothing: float = 0.0
+    """Share of every training label that is spread evenly over all classes in the loss."""
     variant: str = "paper"
     """``paper`` or ``released``. (Older records may name ``code``, an inexact copy of the released code, which can no
     longer be trained.)"""
@@ -139,6 +142,7 @@ class Config:
             object.__setattr__(self, "class_weight", tuple(self.class_weight))
             good = all(math.isfinite(weight) and weight > 0 for weight in self.class_weight)
             _require("class_weight", good, "numbers above 0 or None", self.class_weight)
+        _require("label_smoothing", 0 <= self.label_smoothing < 1, "at least 0 and below 1", self.label_smoothing)
         for name, choices in _CHOICES.items():
             value = getattr(self, name)
             known = [word for word in choices if word != OUTDATED]

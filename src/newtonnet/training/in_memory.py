@@ -81,21 +81,31 @@ def make_targets(graph: Graph, splits: Sequence[Split], device: torch.device | s
 
 
 def cross_entropy(
-    logits: Tensor, targets: Targets, *, binary: bool = False, class_weight: Sequence[float] | None = None
+    logits: Tensor,
+    targets: Targets,
+    *,
+    binary: bool = False,
+    class_weight: Sequence[float] | None = None,
+    label_smoothing: float = 0.0,
 ) -> Tensor:
     """Mean cross entropy of each member over its training nodes, from logits ``(n, P, C)`` to ``(P,)``.
 
     ``binary``: that of each class's own sigmoid on one-hot labels, averaged over the classes. With ``class_weight``
-    ``(C,)`` the mean is weighted by the nodes' classes.
+    ``(C,)`` the mean is weighted by the nodes' classes. ``label_smoothing`` spreads this share of every label evenly
+    over the classes.
     """
     labels, members, places = targets.training
     # Classes come first: a handful of them is too few to work along.
     chosen = logits.reshape(-1).index_select(0, places).view(targets.classes, -1)
     if binary:
         one_hot = nn.functional.one_hot(labels, targets.classes).T.to(chosen)
+        one_hot = one_hot.lerp(torch.full_like(one_hot, 1 / targets.classes), label_smoothing)
         each = nn.functional.binary_cross_entropy_with_logits(chosen, one_hot, reduction="none").mean(dim=0)
     else:
-        each = nn.functional.nll_loss(chosen.log_softmax(dim=0).T, labels, reduction="none")
+        logarithms = chosen.log_softmax(dim=0)
+        each = nn.functional.nll_loss(logarithms.T, labels, reduction="none")
+        if label_smoothing:
+            each = each.lerp(-logarithms.mean(dim=0), label_smoothing)
     if class_weight is not None:
         weights = each.new_tensor(class_weight)[labels]
         sums = each.new_zeros(2, logits.shape[1]).index_add(1, members, torch.stack([weights * each, weights]))
@@ -194,8 +204,13 @@ class GraphSource:
 
     def loss(self, logits: Tensor, batch: Batch) -> Tensor:
         """Cross entropy of each member over its training nodes, without those whose labels are shown."""
-        weights = self.shared.class_weight
-        mean = cross_entropy(logits, batch.targets, binary=self.shared.loss == "binary", class_weight=weights)
+        mean = cross_entropy(
+            logits,
+            batch.targets,
+            binary=self.shared.loss == "binary",
+            class_weight=self.shared.class_weight,
+            label_smoothing=self.shared.label_smoothing,
+        )
         return mean * batch.targets.sizes[0] if self.shared.reduction == "sum" else mean
 
     def reduce(self, loss: Tensor, parameters: Sequence[nn.Parameter]) -> Tensor:

@@ -78,7 +78,7 @@ def member_bytes(model: Population, inputs: Inputs) -> MemberBytes:
             kept[tensor.data_ptr()] = tensor.nbytes
             if not tensor.is_leaf:
                 by_torch[tensor.data_ptr()] = tensor.nbytes
-        return tensor
+        return tensor.detach()  # a function that saves its own result would keep itself, and all before it, for ever
 
     with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
         one(inputs, Noise(0, one.seeds, 1))

@@ -149,12 +149,19 @@ def _degrees(result: Result) -> Table:
     return Table("Growth with the degree", ("K", "epoch, ms"), tuple(cells))
 
 
+def _costs(result: Result) -> Table:
+    table = result.get("costs", {})
+    rows = []
+    for i, first in enumerate(next(iter(table.values()), ())):
+        cells = [f"{_three(row[i]['ms'])} ({row[i]['mb']:.0f})" for row in table.values()]
+        rows.append((first["model"], "–" if first["degree"] is None else str(first["degree"]), *cells))
+    title = "One epoch, ms, and peak memory above the interpreter's, MB in brackets"
+    return Table(title, ("method", "K", *table), tuple(rows))
+
+
 def _memory(result: Result) -> Table:
-    table = result.get("methods_mb", {})
-    methods = list(dict.fromkeys(method for row in table.values() for method in row))
-    rows = [(m, *(f"{row[m]:.0f}" if m in row else "–" for row in table.values())) for m in methods]
-    title = "Peak resident memory above the interpreter's, MB"
-    return Table(title, ("method", *table), tuple(rows))
+    rows = tuple((graph, f"{mb:.0f}") for graph, mb in result.get("peak_mb", {}).items())
+    return Table("Peak resident memory of NewtonNet above the interpreter's, MB", ("graph", "MB"), rows)
 
 
 _TABLES: dict[str, Callable[[Result], Table]] = {
@@ -169,4 +176,5 @@ _TABLES: dict[str, Callable[[Result], Table]] = {
     "edges": _edges,
     "degrees": _degrees,
     "memory": _memory,
+    "costs": _costs,
 }

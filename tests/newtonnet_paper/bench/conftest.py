@@ -29,7 +29,7 @@ def tiny_profile():
         degrees=(2, 4, 8),
         degree_size=TINY,
         memory=(GraphSize("big-sized", nodes=1000, edges=3000, largest=100, skew=0.5),),
-        methods_memory=(TINY,),
+        costs=(TINY,),
         rounds=1,
         seconds=0.001,
         copy_bytes=2**22,
