@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +14,15 @@ from newtonnet.meaning import counted
 from newtonnet.metrics import Truth
 from newtonnet.tables import Reading
 
+from .steps import StartStep
+
 Pair = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Training and test nodes of a fold."""
-ReportProgress = Callable[[str, float, float], None]
-"""Receives the current activity, the finished share of the step, and the best validation score so far."""
-StartStep = Callable[[str], ReportProgress]
-"""Announces a step by its name and returns the function that reports its progress."""
 
 FOLDS = 5
 """Default number of folds; fewer if there are fewer labels."""
+FEW = 10
+"""With fewer labelled nodes a score says nothing; there is one only if folds or test nodes are asked for."""
 GIVEN = 0.9
 """Share of the remaining time that fits receive; the rest is for the page."""
 LEAST = 0.2
@@ -89,7 +88,9 @@ def evaluate(
     start_step: StartStep,
 ) -> HeldOut:
     """Evaluate the kept model itself on the caller's nodes, or where there is no time to fit again on folds."""
-    own = nodes.validation is not None or nodes.test is not None
+    own, labelled = nodes.validation is not None or nodes.test is not None, len(graph.labelled)
+    if labelled < FEW and not own and not nodes.refit:
+        return HeldOut(None, {}, [f"Evaluation skipped: {counted(labelled, 'labelled node')}, too few for a score."])
     enough = can_refit(spent, deadline - time.monotonic(), 1 + len(rivals), len(nodes.pairs))
     if own or (nodes.pairs and not nodes.refit and not enough):
         return evaluate_kept(
@@ -147,7 +148,7 @@ def evaluate_kept(
             continue
         try:
             fitted = rival.set_params(time_limit=limit).fit(
-                graph, validation=validation, stop=stop, progress=start_step(rival.model)
+                graph, validation=validation, stop=stop, on_epoch=start_step(rival.model)
             )
         except ValueError as reason:
             refused[rival.model] = str(reason)
@@ -227,9 +228,6 @@ def evaluate_models(
     refused: dict[str, str] = {}
     excess: list[float] = []
 
-    def announce(model: str, _: int) -> ReportProgress:
-        return start_step(f"{model}, fold {number + 1} of {len(pairs)}")
-
     for number, pair in enumerate(pairs):
         models = [one for one in (classifier, *rivals) if one.model not in refused]
         left = deadline - time.monotonic()
@@ -246,8 +244,9 @@ def evaluate_models(
             if stop() or began >= deadline:
                 break
             limited = clone(one).set_params(time_limit=limit)
+            report = start_step(f"{one.model}, fold {number + 1} of {len(pairs)}")
             try:
-                found = cross_validate(limited, graph, [pair], stop=stop, progress=partial(announce, one.model))
+                found = cross_validate(limited, graph, [pair], stop=stop, on_epoch=report)
             except ValueError as reason:
                 if one is classifier:
                     return HeldOut(None, {}, [f"Cross-validation skipped: too few labelled nodes ({reason})."])

@@ -52,6 +52,9 @@ class ExplainedNodes:
             for one in self.explanations
         ]
 
+    def _repr_html_(self) -> str:
+        return "".join(one._repr_html_() for one in self.explanations)
+
     def report(self, path: str | PathLike[str]) -> None:
         """Write a page with a drawing of each node's neighbourhood."""
         names = self.feature_names or None

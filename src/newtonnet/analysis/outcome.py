@@ -1,7 +1,9 @@
 """What an analysis gives as plain data: the table of predictions, scores of known nodes, the outcome of run.json."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +11,22 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from newtonnet.drawing import small_table
 from newtonnet.estimator import GraphEstimator, NewtonNetClassifier, NewtonNetRegressor, model_card, score
 from newtonnet.graphs import Graph
 from newtonnet.meaning import counted, listed
-from newtonnet.report import Findings, HeldOutResults, ModelScores, NumberResults, guess, headline, is_known
+from newtonnet.report import (
+    Findings,
+    HeldOutResults,
+    ModelScores,
+    NumberResults,
+    guess,
+    headline,
+    is_known,
+    metric_name,
+    percent,
+    percent_range,
+)
 
 from .explaining import number_intervals, plausible_classes
 from .run_folder import RunDescription, numbers_table, predictions_table
@@ -119,3 +133,18 @@ def card_of(model: GraphEstimator, run: RunDescription) -> str:
     ]
     names = run.encoding.feature_names
     return model_card(model, run.outcome, [*tables, *([f"Features: {listed(names)}."] if names else [])])
+
+
+def outcome_html(model: GraphEstimator, outcome: Mapping[str, Any]) -> str:
+    """Headline, held-out scores and filter for a notebook; nothing for a run that ended before its evaluation."""
+    if not outcome:
+        return ""
+    ours, learned = outcome["cross_validation"], model.filter_
+    scores = {} if ours is None else {outcome["model"]: ours, **outcome["others"]}
+    rows = [
+        (name, percent(one["mean"]) + (f" ({percent_range(one['interval'])})" if one["interval"] else ""))
+        for name, one in scores.items()
+    ]
+    table = small_table(rows, caption=f"{metric_name(outcome['metric'])} on held-out nodes") if rows else ""
+    drawn = learned._repr_html_() if learned is not None and outcome["edges"] else ""
+    return f"<p>{escape(outcome['headline'])}</p>{table}{drawn}"

@@ -1,5 +1,7 @@
 """From two tables to a fitted model, predictions for every node, held-out scores and a page."""
 
+from __future__ import annotations  # so that help() prints the names of types and not all that they stand for
+
 import json
 import math
 import time
@@ -8,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -22,6 +25,7 @@ from newtonnet.files import current, file_checksum, scratch, write_whole
 from newtonnet.graphs import Graph, check_trainable
 from newtonnet.meaning import listed
 from newtonnet.out_of_core import PROPAGATION_MEMORY, read_tables_on_disk
+from newtonnet.progress import progress_bar
 from newtonnet.report import Findings, gather, render_findings
 from newtonnet.tables import (
     FrameKind,
@@ -36,9 +40,9 @@ from newtonnet.tables import (
 )
 from newtonnet.training import first_interrupt
 
-from .evaluation import GIVEN, Nodes, ReportProgress, StartStep, evaluate, fitted_parts, held_out_folds
+from .evaluation import GIVEN, Nodes, evaluate, fitted_parts, held_out_folds
 from .explaining import ExplainedNodes, explain_nodes, explain_some
-from .outcome import card_of, make_outcome, predictions_of, score_known, tally
+from .outcome import card_of, make_outcome, outcome_html, predictions_of, score_known, tally
 from .run_folder import (
     PAGE,
     PREDICTIONS,
@@ -57,6 +61,7 @@ from .run_folder import (
     spreadsheet_safe,
     write_run,
 )
+from .steps import AnalysisProgress, make_show, make_steps
 
 OUT_OF_CORE = "out-of-core"
 STOPPING = "stopping: finished steps are kept and written; press Ctrl-C again to stop at once"
@@ -71,29 +76,12 @@ FINAL = 0.4
 """Share of the time for the model that is kept; the rest is for evaluating it and its rivals."""
 WHY, WHY_SECONDS = 0.05, 15.0
 """Share of the time, and seconds at most, for the explanations on the page."""
+PAGE_WORK = 2.0
+"""Time that the page takes, as a multiple of the time that the predictions took after the fit."""
 SEVERAL = 10
 """A column with at least this many classes, none of them twice, is taken for a column of ids."""
 SAME = 0.9
 """If this share of known ids has the classes of the fit, they are taken for the same nodes."""
-
-
-@dataclass(frozen=True)
-class AnalysisProgress:
-    """How far an analysis is.
-
-    Attributes:
-        step: the current step, such as ``the model`` or ``gcn, fold 2 of 5``.
-        activity: what the step is doing; empty when it starts.
-        share: the finished share of the step, between 0 and 1.
-        best: best validation score so far; NaN when the step starts.
-        left: seconds until the time limit.
-    """
-
-    step: str
-    activity: str
-    share: float
-    best: float
-    left: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,6 +151,9 @@ class Analysis:
         Of nodes in a file, a pandas frame, or an Arrow table without pandas.
         """
         return as_frame(self.table, self._kind)
+
+    def _repr_html_(self) -> str:
+        return outcome_html(self.model, self.run.outcome) or f"<pre>{escape(repr(self))}</pre>"
 
     @property
     def page(self) -> str:
@@ -258,7 +249,8 @@ class Analysis:
             _check_tied(classifier, graph, self.run)
             probabilities = classifier.answers(graph)
             found = explain_nodes(classifier, graph, [str(one) for one in ids], probabilities)
-        return ExplainedNodes(found, graph, probabilities, self.run.encoding.feature_names)
+        names = self.run.encoding.feature_names
+        return ExplainedNodes([replace(one, feature_names=names) for one in found], graph, probabilities, names)
 
     def _tables(self, nodes: TableSource | None, edges: TableSource | None) -> tuple[TableSource, TableSource]:
         """Both tables, or those of the fit."""
@@ -328,7 +320,8 @@ def analyse(
     force: bool = False,
     command: str | None = None,
     safe_cells: bool = False,
-    progress: Callable[[AnalysisProgress], None] | None = None,
+    progress: bool = False,
+    on_epoch: Callable[[AnalysisProgress], None] | None = None,
     message: Callable[[str], None] | None = None,
 ) -> Analysis:
     """Learn the classes of a graph's nodes, or a number for each, from two tables, as ``newtonnet fit`` does.
@@ -357,13 +350,14 @@ def analyse(
         force: write into a folder that holds something else, or the run of another table.
         safe_cells: put an apostrophe before ids and classes that a spreadsheet would take for formulas.
         command: the command that repeats the run, for the page; the call of this function if None.
-        progress: called with the progress of every step.
+        progress: show a progress bar, in a terminal or a notebook.
+        on_epoch: called at the start of every step and after every epoch with the progress so far.
         message: called with lines for the user: how the columns were read, and where the model was written.
     """
     started = time.monotonic()
     if not isinstance(time_limit, int | float | np.number) or not time_limit > 0:
         raise ValueError(f"time_limit must be a number of seconds above 0, got {time_limit!r}")
-    say, show = message or (lambda _: None), progress or (lambda _: None)
+    say = message or (lambda _: None)
     source, place = _file_of(nodes), _file_of(folder)
     if place is not None:
         check_folder(place, tables=[source, _file_of(edges)], force=force)
@@ -375,6 +369,7 @@ def analyse(
     fixed = {**asdict(options), **classifier.get_params(), "inner_folds": classifier.folds}
     arguments = {**fixed, "folds": folds, "compare": compare, "title": title}
     with ExitStack() as stack:
+        show = make_show(stack.enter_context(progress_bar(shown=progress)), on_epoch)
         if place is not None:
             stack.enter_context(locked_folder(place))
         read = stack.enter_context(_table_reader(classifier, (nodes, edges)))
@@ -389,12 +384,12 @@ def analyse(
         deadline = started + time_limit
         unsafe = None if safe_cells else formula_warning(graph)
         notes = [*reading.notes, *([unsafe] if unsafe else [])]
-        start_step = _steps(show, say, deadline, [reading.read_as, *(f"note: {note}" for note in notes)])
+        start_step = make_steps(show, say, deadline, [reading.read_as, *(f"note: {note}" for note in notes)])
 
         began = time.monotonic()
         limit = max(deadline - began, 0.1) * (FINAL if pairs or test is not None else GIVEN)
         classifier.set_params(time_limit=limit).fit(
-            graph, validation=validation, stop=stop, progress=start_step("the model")
+            graph, validation=validation, stop=stop, on_epoch=start_step("the model")
         )
         spent = time.monotonic() - began
         probabilities = classifier.answers(graph)
@@ -409,7 +404,8 @@ def analyse(
             run = write_run(place, run, model=model, predictions=predictions, card=card_of(model, run))
             say(f"model and predictions are in {place}")
 
-        overhead = max(time.monotonic() - began - limit, 0.0)
+        written = time.monotonic() - began
+        overhead = max(written - limit, 0.0)
         rivals = _rivals(classifier) if compare and classifier.regime != OUT_OF_CORE else []
         held_out = evaluate(
             classifier,
@@ -418,7 +414,7 @@ def analyse(
             Nodes(pairs, validation, test, reading.graph.truth, refit=folds is not None),
             spent=spent,
             overhead=overhead,
-            deadline=deadline,
+            deadline=deadline - PAGE_WORK * (written - spent),
             stop=stop,
             start_step=start_step,
         )
@@ -575,23 +571,6 @@ def _rivals(classifier: GraphEstimator) -> list[GraphEstimator]:
         for name, settings in rivals.items()
         if name != classifier.model
     ]
-
-
-def _steps(
-    show: Callable[[AnalysisProgress], None], say: Callable[[str], None], deadline: float, opening: list[str]
-) -> StartStep:
-    """Announce steps; the opening lines are said once training has begun, so that an error before that stands alone."""
-
-    def start(step: str) -> ReportProgress:
-        def report(activity: str, share: float, best: float) -> None:
-            while activity and opening:
-                say(opening.pop(0))
-            show(AnalysisProgress(step, activity, share, best, max(deadline - time.monotonic(), 0.0)))
-
-        report("", 0.0, math.nan)
-        return report
-
-    return start
 
 
 def _run_warnings(classifier: GraphEstimator, *, stopped: bool) -> list[str]:

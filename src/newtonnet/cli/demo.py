@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from newtonnet.files import check_writable, write_whole
+from newtonnet.progress import console
 
-from .app import app, console
+from .app import app
 from .options import MaxEpochs, command_line
 from .train import run_splits
 

@@ -6,8 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from newtonnet.files import check_writable
+from newtonnet.progress import console
 
-from .app import app, console, print_json
+from .app import app, print_json
 from .options import Json
 
 

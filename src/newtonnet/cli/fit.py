@@ -1,8 +1,7 @@
 """``newtonnet fit``: a graph in two tables to a model, predictions for every node, and a page."""
 
 import textwrap
-from collections.abc import Callable, Container, Iterator
-from contextlib import contextmanager
+from collections.abc import Container
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -10,17 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from newtonnet.meaning import escaped
+from newtonnet.progress import console
 from newtonnet.tables import Dates, UnknownEdges
 
 from . import options
-from .app import STOPPED, app, console, print_json, progress_bar
+from .app import STOPPED, app, print_json
 
 if TYPE_CHECKING:
-    from newtonnet.analysis import Analysis, AnalysisProgress
-
-
-FEW = 10
-"""With fewer labelled nodes, a score on those held out for tuning says nothing."""
+    from newtonnet.analysis import Analysis
 
 
 @app.command()
@@ -144,48 +140,47 @@ def fit(
         "random_state": seed,
     }
     numbers = target_column is not None
-    with _progress() as show:
-        analysis = analyse(
-            nodes,
-            edges,
-            label_column=label_column,
-            target_column=target_column,
-            tables=TableOptions(
-                id_column=id_column,
-                from_column=from_column,
-                to_column=to_column,
-                weight_column=weight_column,
-                split_column=split_column,
-                ignore=tuple(ignore or ()),
-                categorical=tuple(categorical or ()),
-                standardise=not no_standardise,
-                unknown_edges=unknown_edges,
-                dates=dates,
-                text_encoding=text_encoding,
-            ),
-            classifier=None
-            if numbers
-            else NewtonNetClassifier(
-                model,
-                regime=regime,
-                store=store,
-                metric=metric,
-                class_weight=_weights(class_weight),
-                threshold=threshold,
-                **shared,
-            ),
-            regressor=NewtonNetRegressor(model, loss=loss, **shared) if numbers else None,
-            folds=folds,
-            compare=compare,
-            time_limit=limit,
-            title=title,
-            folder=out,
-            force=force,
-            command=options.command_line(context),
-            safe_cells=safe_cells,
-            progress=show,
-            message=say,
-        )
+    analysis = analyse(
+        nodes,
+        edges,
+        label_column=label_column,
+        target_column=target_column,
+        tables=TableOptions(
+            id_column=id_column,
+            from_column=from_column,
+            to_column=to_column,
+            weight_column=weight_column,
+            split_column=split_column,
+            ignore=tuple(ignore or ()),
+            categorical=tuple(categorical or ()),
+            standardise=not no_standardise,
+            unknown_edges=unknown_edges,
+            dates=dates,
+            text_encoding=text_encoding,
+        ),
+        classifier=None
+        if numbers
+        else NewtonNetClassifier(
+            model,
+            regime=regime,
+            store=store,
+            metric=metric,
+            class_weight=_weights(class_weight),
+            threshold=threshold,
+            **shared,
+        ),
+        regressor=NewtonNetRegressor(model, loss=loss, **shared) if numbers else None,
+        folds=folds,
+        compare=compare,
+        time_limit=limit,
+        title=title,
+        folder=out,
+        force=force,
+        command=options.command_line(context),
+        safe_cells=safe_cells,
+        progress=True,
+        message=say,
+    )
     if json:
         print_json(analysis.summary)
     else:
@@ -218,23 +213,6 @@ def _check_columns(
         raise ValueError("--loss is for numbers; give --target-column, or leave it out")
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[["AnalysisProgress"], None]]:
-    """A bar on standard error for one step after another, with the best score and the time left."""
-    from newtonnet.report import percent
-
-    with progress_bar(width=12, remaining=False) as bar:
-        task = bar.add_task("", total=1.0, note="")
-
-        def show(state: "AnalysisProgress") -> None:
-            left = f"{int(state.left) // 60}:{int(state.left) % 60:02d} left"
-            note = f"best {percent(state.best)}, {left}" if state.activity else left
-            doing = f"{state.step}: {state.activity}" if state.activity else state.step
-            bar.update(task, description=doing, completed=state.share, note=note)
-
-        yield show
-
-
 def _print_summary(analysis: "Analysis", said: Container[str]) -> None:
     """Print the scores, what the filter does, warnings that were not said before, and the files."""
     from newtonnet.analysis import MODEL, PAGE, PREDICTIONS
@@ -261,6 +239,7 @@ def _print_summary(analysis: "Analysis", said: Container[str]) -> None:
 
 def _print_scores(analysis: "Analysis") -> None:
     """Print the held-out score beside those of the other models."""
+    from newtonnet.analysis import FEW
     from newtonnet.meaning import counted
     from newtonnet.report import amount, comparisons, metric_name, percent, percent_range
 

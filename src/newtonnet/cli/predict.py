@@ -8,9 +8,10 @@ import typer
 
 from newtonnet.files import check_writable
 from newtonnet.meaning import escaped
+from newtonnet.progress import console
 from newtonnet.tables import UnknownEdges
 
-from .app import app, console, print_json
+from .app import app, print_json
 from .options import UNKNOWN, Json, SpreadsheetSafe
 
 

@@ -7,6 +7,7 @@ from .ensemble import OutOfFold
 from .estimator import GraphEstimator
 from .families import defaults_of
 from .learned import LearnedFilter
+from .portfolio import TriedSetting
 from .regressor import NewtonNetRegressor
 from .saving import REGRESSOR, stored_kind
 from .scoring import calibration_bins, calibration_error, influence, score
@@ -20,6 +21,7 @@ __all__ = [
     "NewtonNetClassifier",
     "NewtonNetRegressor",
     "OutOfFold",
+    "TriedSetting",
     "calibration_bins",
     "calibration_error",
     "cross_validate",

@@ -1,7 +1,10 @@
 """``NewtonNetClassifier``: an estimator for graphs with a scikit-learn interface."""
 
+from __future__ import annotations  # so that help() prints the names of types and not all that they stand for
+
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Self, overload
 
@@ -13,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from newtonnet.explanations import Explanation
 from newtonnet.graphs import Graph, homophily
 from newtonnet.metrics import Threshold, choose_threshold, class_weights, decide, score
+from newtonnet.training import OnEpoch
 
 from .conformal import calibrate, prediction_sets, set_scores
 from .ensemble import OutOfFold
@@ -20,7 +24,7 @@ from .estimator import GraphEstimator, chosen_nodes
 from .explaining import explain_ensemble
 from .frames import prediction_frame, read_fitted
 from .inputs import AUTO, Role, check_feature_names, check_parameters, read_labels
-from .portfolio import ProgressCallback, deadline_in
+from .portfolio import OnTrial, deadline_in
 
 ANOTHER_GRAPH = (
     "these sets were calibrated on another graph; their coverage holds only if its nodes are of the same kind as these"
@@ -140,7 +144,9 @@ class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc
         validation: ArrayLike | None = None,
         show_validation: bool = True,
         stop: Callable[[], bool] | None = None,
-        progress: ProgressCallback | None = None,
+        progress: bool = False,
+        on_epoch: OnEpoch | None = None,
+        on_trial: OnTrial | None = None,
     ) -> Self:
         """Train on the labelled nodes.
 
@@ -155,7 +161,11 @@ class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc
             show_validation: whether members that read labels are also shown those of the validation nodes at
                 prediction; published benchmarks do not.
             stop: called after every epoch; if it returns True, training stops and the best result so far is kept.
-            progress: called with the current step, its completed share, and the best validation score so far.
+            progress: show a progress bar, in a terminal or a notebook.
+            on_epoch: called after every epoch with a :class:`~newtonnet.training.Progress`: the step and its finished
+                share, epoch, loss, homophily, and the best validation score so far.
+            on_trial: called with a :class:`~newtonnet.estimator.TriedSetting` whenever a setting was trained, again if
+                it trained on.
 
         Returns:
             The fitted classifier itself.
@@ -171,6 +181,8 @@ class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc
             show_validation=show_validation,
             deadline=deadline,
             progress=progress,
+            on_epoch=on_epoch,
+            on_trial=on_trial,
             every_class=self.metric != "accuracy" or self.threshold is not None,
             reading=reading,
         )
@@ -294,6 +306,7 @@ class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc
         order = np.argsort(-shares[nodes], axis=1, kind="stable")
         pairs = [(a, b) for a, b in order[:, :2].tolist()]
         found = explain_ensemble(self.ensemble_, self._scaled(whole), nodes, pairs)
+        found = [replace(one, feature_names=getattr(self, "feature_names_in_", ())) for one in found]
         return found if several else found[0]
 
     def score(self, graph: Any, y: ArrayLike | None = None) -> float:

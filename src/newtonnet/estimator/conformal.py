@@ -1,5 +1,7 @@
 """Prediction sets and intervals with a stated coverage, calibrated on predictions of nodes that were held out."""
 
+from __future__ import annotations  # so that help() prints the names of types and not all that they stand for
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -16,8 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from newtonnet.files import write_whole
 from newtonnet.graphs import Graph, as_graph, check_trainable
 from newtonnet.out_of_core import OUT_OF_CORE_MODEL
+from newtonnet.progress import progress_bar
 from newtonnet.tables import Reading
-from newtonnet.training import override
+from newtonnet.training import OnEpoch, Progress, override
 
 from .card import model_card
 from .explaining import find_node
@@ -26,8 +27,8 @@ from .folds import fold_count, make_folds, own_split
 from .frames import FittedTables, tables_of
 from .inputs import AUTO, IN_MEMORY, OUT_OF_CORE, Role, check_feature_names, feature_names
 from .learned import curves, learned_filter
-from .members import Candidate, TrainingOptions
-from .portfolio import Deadline, Portfolio, ProgressCallback, candidates, tune
+from .members import Candidate, TrainingOptions, settings_of
+from .portfolio import Deadline, OnTrial, Portfolio, candidates, tune
 from .saving import load, save
 from .scaling import learn_scaling
 
@@ -92,7 +93,9 @@ class GraphEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         validation: ArrayLike | None,
         show_validation: bool,
         deadline: Deadline,
-        progress: ProgressCallback | None,
+        progress: bool,
+        on_epoch: OnEpoch | None,
+        on_trial: OnTrial | None,
         every_class: bool = False,
         reading: Reading | None = None,
     ) -> Portfolio:
@@ -108,8 +111,15 @@ class GraphEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         self.scaling_ = learn_scaling(whole) if self.standardise == AUTO else None
         scaled = whole if self.scaling_ is None else self.scaling_(whole)
         shown: NDArray[Any] = whole.truth if validation is None or show_validation else shown_labels(whole, folds[0])
-        with torch.inference_mode(False), torch.enable_grad():
-            tuned = tune(scaled, listed, folds, self._options(seed), deadline=deadline, shown=shown, progress=progress)
+        with torch.inference_mode(False), torch.enable_grad(), progress_bar(shown=progress) as draw:
+
+            def tell(state: Progress) -> None:
+                draw(state.step, state.share, f"best {state.best:.3g}")
+                if on_epoch is not None:
+                    on_epoch(state)
+
+            options, told = self._options(seed), {"on_epoch": tell, "on_trial": on_trial}
+            tuned = tune(scaled, listed, folds, options, deadline=deadline, shown=shown, **told)
 
         self.n_features_in_ = int(whole.features.shape[1])
         self.__dict__.pop("feature_names_in_", None)  # as in scikit-learn: without names there is no attribute
@@ -124,7 +134,7 @@ class GraphEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         self.records_ = [member.record for member in tuned.shown.members]
         self.filter_weight_ = tuned.shown.weight
         self.settings_ = [
-            {"weight": entry.weight, "model": self._name(entry.candidate.model), **_plain(entry.members[0].record)}
+            {"weight": entry.weight, "model": self._name(entry.candidate.model), **settings_of(entry.members[0].record)}
             for entry in tuned.chosen
         ]
         self.tried_ = tuned.tried
@@ -195,9 +205,3 @@ def chosen_nodes(graph: Graph, node: int | str | Sequence[int | str]) -> tuple[l
     several = not isinstance(node, int | str | np.integer)
     given: Any = node if several else [node]
     return [find_node(graph, one) for one in given], several
-
-
-def _plain(record: Any) -> dict[str, Any]:
-    """A run's options and training fields by name, without the seeds."""
-    both = {**record.options, **{name: value for name, value in record.config.items() if "seed" not in name}}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in both.items()}

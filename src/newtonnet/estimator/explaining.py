@@ -46,6 +46,7 @@ def explain_ensemble(
             weight = ensemble.weights[i]
             before = sums or [combine([one], [0.0]) for one in found]
             sums = [combine([total, one], [1.0, weight]) for total, one in zip(before, found, strict=True)]
+    sums = [replace(one, node_names=graph.node_names, class_names=ensemble.class_names) for one in sums]
     if len(ensemble.members) == 1:
         return sums
     what = f"weighted sum of {len(ensemble.members)} members"

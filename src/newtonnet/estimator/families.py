@@ -91,7 +91,7 @@ class PopulationFamily(Family):
             threads=options.threads,
             max_memory=options.max_memory,
             stop=stop,
-            progress=progress,
+            on_epoch=progress,
         )
         if population.filter is not None and hasattr(shape, "points"):
             shape = replace(shape, points=tuple(population.filter.points.tolist()))
@@ -275,7 +275,7 @@ class OutOfCoreFamily(Family):
                 max_memory=memory,
                 threads=options.threads,
                 stop=lambda: begun and stop(),
-                progress=note,
+                on_epoch=note,
             )
             for fold, record, state in zip(folds, records, states, strict=True):
                 member = Member(OUT_OF_CORE_MODEL, setting.options, options.seed + fold.index, state, None, record)

@@ -77,6 +77,12 @@ def reads_labels(options: Any) -> bool:
     return bool(getattr(options, "labels", 0) or getattr(options, "label_hops", 0))
 
 
+def settings_of(record: Record) -> dict[str, Any]:
+    """A run's options and training fields by name, without the seeds."""
+    both = {**record.options, **{name: value for name, value in record.config.items() if "seed" not in name}}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in both.items()}
+
+
 class Family(Protocol):
     """A kind of member, such as populations of networks: how it is trained, and how it predicts."""
 

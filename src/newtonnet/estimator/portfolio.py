@@ -19,11 +19,11 @@ from newtonnet.graphs import Graph
 from newtonnet.metrics import Truth
 from newtonnet.nn import find_model
 from newtonnet.search import shape_key
-from newtonnet.training import GAMMAS, Config, Progress, Setting, override
+from newtonnet.training import GAMMAS, Config, OnEpoch, Progress, Setting, override
 
 from .ensemble import Ensemble, OutOfFold, cross_fit, final_temperature, mix, select
 from .families import BANK, defaults_of, family_of
-from .members import Candidate, Member, TrainingOptions, reads_labels
+from .members import Candidate, Member, TrainingOptions, reads_labels, settings_of
 from .scoring import Shares
 
 NEWTONNET, INSTANT = "newtonnet", "ridge"
@@ -50,8 +50,32 @@ SAMPLE = 2_000
 
 Changes = dict[str, Any]
 
-ProgressCallback = Callable[[str, float, float], None]
-"""Called with the current step, its completed share, and the best setting's mean validation score so far."""
+
+@dataclass(frozen=True)
+class TriedSetting:
+    """A setting that was trained.
+
+    Attributes:
+        number: its place among the settings to try.
+        model: name of its model.
+        settings: options and training fields by name.
+        validation: mean validation score over the folds that it was trained on.
+        folds: number of these folds.
+        epochs: mean number of epochs over these folds.
+        seconds: time that it took so far.
+    """
+
+    number: int
+    model: str
+    settings: Mapping[str, Any]
+    validation: float
+    folds: int
+    epochs: float
+    seconds: float
+
+
+OnTrial = Callable[[TriedSetting], None]
+"""Called whenever a setting was trained."""
 
 
 @dataclass(frozen=True)
@@ -221,7 +245,8 @@ class Search:
     tried: Sequence[Candidate]
     folds: Sequence[Split]
     options: TrainingOptions
-    report: ProgressCallback | None = None
+    on_epoch: OnEpoch | None = None
+    on_trial: OnTrial | None = None
     trained: dict[int, dict[int, Member]] = field(default_factory=dict)
     paused: set[int] = field(default_factory=set)
     """Candidates that can train on: the time was over before they were."""
@@ -273,17 +298,28 @@ class Search:
                 fine = {fold: member for fold, member in zip(folds, row, strict=True) if member.sound}
                 if fine:
                     self.trained[i] = {**self.trained.get(i, {}), **fine}
+                    if self.on_trial is not None:
+                        self.on_trial(self.tried_setting(i))
+
+    def tried_setting(self, number: int) -> TriedSetting:
+        """A candidate that was trained, as plain data."""
+        members = self.trained[number]
+        epochs = float(np.mean([member.record.outcome.epochs for member in members.values()]))
+        first = next(iter(members.values()))
+        reached = mean_score(members, list(members))
+        settings = settings_of(first.record)
+        return TriedSetting(number, first.model, settings, reached, len(members), epochs, self.seconds[number])
 
     def ranked(self, folds: Sequence[int]) -> list[int]:
         """The candidates, the best on these folds first."""
         return sorted(self.trained, key=lambda i: -mean_score(self.trained[i], folds))
 
     def _tell(self, what: str, number: int, groups: int, state: Progress) -> None:
-        if self.report is not None:
+        if self.on_epoch is not None:
             scores = [mean_score(members, list(members)) for members in self.trained.values()]
             running = 0.0 if math.isnan(state.validation) else state.validation
             share = (number + state.epoch / state.max_epochs) / groups
-            self.report(what, share, max(scores, default=running))
+            self.on_epoch(replace(state, step=what, share=share, best=max(scores, default=running)))
 
 
 def _size(candidate: Candidate) -> int:
@@ -304,7 +340,8 @@ def tune(
     *,
     deadline: Deadline,
     shown: NDArray[Any] | None = None,
-    progress: ProgressCallback | None = None,
+    on_epoch: OnEpoch | None = None,
+    on_trial: OnTrial | None = None,
 ) -> Portfolio:
     """Try all settings, train the best on, first on some folds and then on all, and average the best few, in time.
 
@@ -318,14 +355,15 @@ def tune(
         options: how to train.
         deadline: when to be done.
         shown: labels that the final model shows to members that read labels; all of the graph if None.
-        progress: called with the current step, its completed share, and the best score so far.
+        on_epoch: called after every epoch with the current step, its finished share, and the best score so far.
+        on_trial: called whenever a setting was trained.
     """
     unlabelled = np.flatnonzero((graph.labels < 0) & (graph.targets is None))  # for a temperature, which numbers lack
     rng = np.random.default_rng(options.seed)
     sample = np.sort(rng.choice(unlabelled, min(SAMPLE, len(unlabelled)), replace=False))
     with scratch(None, "newtonnet-paused-") as folder:
         options = replace(options, sample=sample, paused=folder)
-        search = Search(graph, tried, folds, options, progress)
+        search = Search(graph, tried, folds, options, on_epoch, on_trial)
         every = range(len(folds))
         first = every if len(tried) == 1 else every[: 3 if len(graph.labelled) <= SMALL else 1]
         rest = every[len(first) :]

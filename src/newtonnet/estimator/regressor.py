@@ -1,5 +1,7 @@
 """``NewtonNetRegressor``: an estimator for numbers on the nodes of a graph, with a scikit-learn interface."""
 
+from __future__ import annotations  # so that help() prints the names of types and not all that they stand for
+
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -13,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from newtonnet.explanations import Explanation, rescale
 from newtonnet.graphs import Graph, assortativity, check_trainable
 from newtonnet.metrics import number_score
+from newtonnet.training import OnEpoch
 
 from .conformal import Array, calibrate, prediction_intervals
 from .ensemble import OutOfFold
@@ -20,7 +23,7 @@ from .estimator import GraphEstimator, chosen_nodes
 from .explaining import explain_ensemble
 from .frames import read_fitted
 from .inputs import AUTO, Role, check_feature_names, check_parameters, read_targets, without_targets
-from .portfolio import ProgressCallback, deadline_in
+from .portfolio import OnTrial, deadline_in
 
 METRIC_OF = {"squared": "r2", "absolute": "d2_absolute_error"}
 """What settings are compared by, for each loss."""
@@ -124,7 +127,9 @@ class NewtonNetRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
         validation: ArrayLike | None = None,
         show_validation: bool = True,
         stop: Callable[[], bool] | None = None,
-        progress: ProgressCallback | None = None,
+        progress: bool = False,
+        on_epoch: OnEpoch | None = None,
+        on_trial: OnTrial | None = None,
     ) -> Self:
         """Train on the nodes whose number is known.
 
@@ -137,7 +142,11 @@ class NewtonNetRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
             show_validation: whether members that read known numbers are also shown those of the validation nodes at
                 prediction.
             stop: called after every epoch; if it returns True, training stops and the best result so far is kept.
-            progress: called with the current step, its completed share, and the best validation score so far.
+            progress: show a progress bar, in a terminal or a notebook.
+            on_epoch: called after every epoch with a :class:`~newtonnet.training.Progress`: the step and its finished
+                share, epoch, loss, homophily, and the best validation score so far.
+            on_trial: called with a :class:`~newtonnet.estimator.TriedSetting` whenever a setting was trained, again if
+                it trained on.
 
         Returns:
             The fitted regressor itself.
@@ -157,6 +166,8 @@ class NewtonNetRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
             show_validation=show_validation,
             deadline=deadline,
             progress=progress,
+            on_epoch=on_epoch,
+            on_trial=on_trial,
             reading=reading,
         )
         self.target_name_ = whole.class_names[0]
@@ -243,6 +254,7 @@ class NewtonNetRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
         nodes, several = chosen_nodes(whole, node)
         parts = explain_ensemble(self.ensemble_, self._scaled(whole), nodes, [(0, None)] * len(nodes))
         found = [rescale(part, self.target_scale_, self.target_mean_) for part in parts]
+        found = [replace(one, feature_names=getattr(self, "feature_names_in_", ())) for one in found]
         return found if several else found[0]
 
     def score(self, graph: Any, y: ArrayLike | None = None) -> float:

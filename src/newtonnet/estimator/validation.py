@@ -1,5 +1,7 @@
 """Cross-validation of an estimator on the nodes of a graph."""
 
+from __future__ import annotations  # so that help() prints the names of types and not all that they stand for
+
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,13 +13,14 @@ from sklearn.base import clone
 
 from newtonnet.datasets import Split
 from newtonnet.graphs import Graph, check_trainable
+from newtonnet.training import OnEpoch
 
 from .classifier import NewtonNetClassifier
 from .estimator import GraphEstimator
 from .folds import deal, node_numbers, strata
 from .frames import read_fitted
 from .inputs import AUTO, read_labels
-from .portfolio import ProgressCallback
+from .portfolio import OnTrial
 from .scoring import score
 
 
@@ -58,7 +61,8 @@ def cross_validate(
     *,
     y: ArrayLike | None = None,
     stop: Callable[[], bool] | None = None,
-    progress: Callable[[int], ProgressCallback] | None = None,
+    on_epoch: OnEpoch | None = None,
+    on_trial: OnTrial | None = None,
 ) -> CrossValidation:
     """Fit a clone of the estimator on every split and score it on the held-out nodes.
 
@@ -71,7 +75,8 @@ def cross_validate(
             nodes, as numbers or masks.
         y: labels, numbers as targets, or the column of two tables that holds them; the graph's own if not given.
         stop: called after every epoch; if it returns True, the splits done so far are returned, at least one.
-        progress: from the number of a split to the progress callback of its fit.
+        on_epoch: called after every epoch, as by the estimator's ``fit``.
+        on_trial: called whenever a setting was trained, as by the estimator's ``fit``.
 
     Returns:
         Scores and predictions.
@@ -92,11 +97,11 @@ def cross_validate(
     if not parts:
         raise ValueError("splits must be at least one, got none")
     scores, seconds, fitted, held = [], [], [], []
-    for number, (train, test) in enumerate(parts):
+    for train, test in parts:
         labels = np.full(whole.nodes, -1, dtype=np.int64)
         labels[train] = whole.labels[train]
         began = time.monotonic()
-        one = clone(estimator).fit(whole.relabelled(labels), stop=stop, progress=progress and progress(number))
+        one = clone(estimator).fit(whole.relabelled(labels), stop=stop, on_epoch=on_epoch, on_trial=on_trial)
         if classes is not None:
             one.classes_ = classes
         shares = one.answers(whole)[test]

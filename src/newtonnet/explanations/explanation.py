@@ -1,13 +1,18 @@
 """What an explanation holds: contributions of nodes, features and frequency bands to the difference of two logits."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from html import escape
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from newtonnet.drawing import bar_plot, small_table
 from newtonnet.graphs import Graph
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 Pair = tuple[int, int | None]
 """The class that is explained, and the one that it is compared with; ``(0, None)`` for a number, which is explained
@@ -42,6 +47,9 @@ class Explanation:
         features: :math:`x_f`, over all nodes, for each feature and then for each of the further inputs.
         inputs: names of the further inputs, such as ``links``.
         bands: :math:`s_b` by name: low, middle and high frequencies, and ``unresolved``.
+        node_names: one for each node of the graph, or none; only for showing it, as are the next two.
+        class_names: one for each class, or none.
+        feature_names: one for each feature, or none.
     """
 
     node: int
@@ -56,6 +64,9 @@ class Explanation:
     features: NDArray[np.float64]
     inputs: tuple[str, ...]
     bands: Mapping[str, float]
+    node_names: Sequence[str] = field(default=(), repr=False)
+    class_names: Sequence[str] = field(default=(), repr=False)
+    feature_names: Sequence[str] = field(default=(), repr=False)
 
     @property
     def by_hops(self) -> dict[int, float]:
@@ -71,6 +82,45 @@ class Explanation:
         """The features that contribute most, in either direction: number and contribution; none that are 0."""
         order = np.argsort(-np.abs(self.features), kind="stable")[:count]
         return [(int(i), float(self.features[i])) for i in order if self.features[i] != 0]
+
+    def plot(self, top: int = 8) -> "Figure":
+        """Bars of what contributes most, as a figure of plotly: frequency bands, features and nodes.
+
+        Args:
+            top: number of nodes and of features with a bar of their own; all others share one.
+        """
+        return bar_plot(list(self._strongest(top).items()), self._title())
+
+    def _repr_html_(self) -> str:
+        tables = [
+            small_table([(name, f"{value:+.3f}") for name, value in bars], caption=what)
+            for what, bars in self._strongest(5).items()
+        ]
+        cells = "".join(f'<td style="vertical-align:top">{one}</td>' for one in tables)
+        return f"<p>{escape(self._title())}</p><table><tr>{cells}</tr></table>"
+
+    def _title(self) -> str:
+        names = [
+            self.class_names[code] if self.class_names else f"class {code}" for code in self.classes if code is not None
+        ]
+        what = f"{names[0]} rather than {names[1]}, by {self.total:+.2f}" if len(names) == 2 else f"{self.total:.4g}"
+        return f"{self._name(self.node)}: {what} (bias {self.bias:+.4g})"
+
+    def _name(self, node: int) -> str:
+        return self.node_names[node] if self.node_names else f"node {node}"
+
+    def _strongest(self, top: int) -> dict[str, list[tuple[str, float]]]:
+        """Named contributions of the bands, and of the strongest features and nodes with the sum of all others."""
+        count = len(self.features) - len(self.inputs)
+        names = [*(self.feature_names or (f"feature {i}" for i in range(count))), *self.inputs]
+        features = [(names[i], value) for i, value in self.top_features(top)]
+        nodes = [(self._name(node), value) for node, _, value in self.top_nodes(top)]
+        groups = {"frequencies": list(self.bands.items()), "features": features, "nodes": nodes}
+        for what, all_of_them in (("features", self.features), ("nodes", self.contributions)):
+            others = float(all_of_them.sum() - sum(value for _, value in groups[what]))
+            if np.count_nonzero(all_of_them) > top:
+                groups[what].append(("all others", others))
+        return groups
 
 
 def make_explanation(
@@ -150,6 +200,9 @@ def combine(parts: Sequence[Explanation], weights: Sequence[float]) -> Explanati
         features=features,
         inputs=names,
         bands={name: value for name, value in bands.items() if any(name in part.bands for part in parts)},
+        node_names=first.node_names,
+        class_names=first.class_names,
+        feature_names=first.feature_names,
     )
 
 

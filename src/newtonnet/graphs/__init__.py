@@ -17,6 +17,7 @@ from .graph import (
 from .measures import Homophily, assortativity, homophily
 from .operators import Operator, csr_tensor, normalise, normalised_operator, sparse_tensor
 from .plan import row_blocks
+from .plotting import plot_graph
 from .propagation import propagate
 from .spectra import BANDS, Density, band_coefficients, energy_density, spectral_density, spectrum
 
@@ -48,6 +49,7 @@ __all__ = [
     "named_classes",
     "normalise",
     "normalised_operator",
+    "plot_graph",
     "propagate",
     "read_rows",
     "row_blocks",

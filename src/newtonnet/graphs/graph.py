@@ -6,13 +6,18 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import InitVar, dataclass
 from functools import cached_property
-from typing import Any, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from newtonnet.drawing import small_table
+
 from .plan import row_blocks
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 Features: TypeAlias = NDArray[np.float32] | sp.csr_array
 
@@ -213,6 +218,25 @@ class Graph:
             f"Graph({self.name!r}, nodes={self.nodes}, edges={self.edges}, features={self.features.shape[1]}, "
             f"{learned}, labelled={len(self.labelled)})"
         )
+
+    def _repr_html_(self) -> str:
+        counts = np.bincount(self.labels[self.labelled], minlength=self.classes)
+        known = [f"{name} {count:,}" for name, count in zip(self.class_names[:12], counts.tolist(), strict=False)]
+        rest = ["…"] if self.classes > len(known) else []
+        rows = [
+            ("nodes", f"{self.nodes:,}"),
+            ("edges", f"{self.edges:,}, {'directed' if self.directed else 'undirected'}"),
+            ("features", f"{self.features.shape[1]:,}"),
+            ("known classes", ", ".join([*known, *rest]) or "none"),
+            ("nodes without a class", f"{self.nodes - len(self.labelled):,}"),
+        ]
+        return small_table(rows, caption=self.name)
+
+    def plot(self, node: int | str | None = None, most: int = 150) -> "Figure":
+        """Draw the graph, or the nodes nearest to one; see :func:`~newtonnet.graphs.plot_graph`."""
+        from .plotting import plot_graph
+
+        return plot_graph(self, node, most)
 
 
 def edge_blocks(graph: Graph) -> Iterator[NDArray[np.int32]]:

@@ -5,12 +5,12 @@ A figure is plain data, ``{"data": [traces], "layout": {...}}``; the page's scri
 
 import json
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from newtonnet.drawing import BLUE, GREEN, GREY, ORANGE, label
 from newtonnet.graphs import BANDS
 
 from .findings import FilterShape, GraphHomophily, HeldOutResults, History, NumberResults, PrecisionRecall, Spectrum
@@ -20,8 +20,6 @@ from .words import guess, is_known, metric_name
 Figure = dict[str, Any]
 Trace = dict[str, Any]
 
-BLUE, ORANGE, GREEN, GREY = "#2f6fe4", "#dd6b20", "#0f9d7a", "#7a8699"
-"""Readable on white and on the dark page."""
 BANDS_DRAWN = {"low": "rgba(47,111,228,0.09)", "middle": "rgba(122,134,153,0.09)", "high": "rgba(221,107,32,0.09)"}
 MANY_CLASSES = 15
 """With more classes than this, the confusion matrix is drawn without counts and column names."""
@@ -234,17 +232,6 @@ def calibration_figure(bins: Sequence[tuple[float, float, int]]) -> Figure:
     x = _axis("mean confidence", range=[0, 1.03], tickformat=".0%", zeroline=False)
     y = _axis("share correct", range=[0, 1.05], tickformat=".0%", zeroline=False)
     return _figure([perfect, predictions], {"xaxis": x, "yaxis": y}, height=400)
-
-
-def label(text: str, length: int = 40) -> str:
-    """A name as plotly draws it literally: shortened, and without markup.
-
-    >>> label("<b>bold</b> & more", 12)
-    '&lt;b&gt;bold&lt;/b&gt;…'
-    """
-    line = " ".join(text.split())
-    # Plotly decodes only the entities of < > &, so quotes are left as they are.
-    return escape(line if len(line) <= length else line[: length - 1] + "…", quote=False)
 
 
 def _figure(traces: list[Trace], axes: dict[str, Any], *, height: int = 340, top: int = 34) -> Figure:

@@ -1,5 +1,7 @@
 """Two tables as a graph: which columns are what, edges as pairs of nodes, and what a user should know about them."""
 
+from __future__ import annotations  # so that help() prints the names of types and not all that they stand for
+
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -60,7 +62,7 @@ class Reading:
 def load_tables(
     nodes: TableSource,
     edges: TableSource,
-    options: TableOptions = DEFAULTS,
+    options: TableOptions | None = None,
     *,
     name: str | None = None,
     **fields: Any,
@@ -79,10 +81,10 @@ def load_tables(
     Returns:
         The graph; node names are the ids as text.
     """
-    return read_tables(nodes, edges, replace(options, **fields), name=name).graph
+    return read_tables(nodes, edges, replace(options or DEFAULTS, **fields), name=name).graph
 
 
-def networkx_tables(graph: "nx.Graph") -> tuple[pa.Table, pa.Table]:
+def networkx_tables(graph: nx.Graph) -> tuple[pa.Table, pa.Table]:
     """The nodes and edges of a networkx graph as two tables, with a column for every attribute of the nodes.
 
     Nodes of any kind become ids, as whole numbers or text; the weights of edges are kept, and 1 where they are missing.

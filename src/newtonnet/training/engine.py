@@ -18,7 +18,7 @@ from newtonnet.nn import Population
 
 from .checkpoint import deferred_interrupt, load_checkpoint, save_checkpoint
 from .config import NUMBER_LOSSES, Config, check_configs
-from .loop import Progress
+from .loop import OnEpoch
 from .parts import Parts
 from .record import Record, make_records, record_id
 
@@ -36,7 +36,7 @@ def fit(
     threads: int | None = None,
     max_memory: int | None = None,
     stop: Callable[[], bool] | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    on_epoch: OnEpoch | None = None,
 ) -> list[Record]:
     """Train every member on its split and leave the model at its members' best validation states.
 
@@ -59,7 +59,7 @@ def fit(
         max_memory: bytes that training may take beside the graph; parts are made small enough.
         stop: called after every epoch, or now and then where parts train side by side; where it returns True, training
             ends there as if the epochs were used up. Members that had not begun fail.
-        progress: called as often as ``stop``.
+        on_epoch: called as often as ``stop`` with the progress so far.
 
     Returns:
         One record for each member, in order.
@@ -86,8 +86,8 @@ def fit(
 
             def after() -> bool:
                 nonlocal saved
-                if progress is not None:
-                    progress(parts.report())
+                if on_epoch is not None:
+                    on_epoch(parts.report())
                 if checkpoint is not None and time.monotonic() - saved > checkpoint_seconds:
                     with parts.paused():
                         save_checkpoint(checkpoint, parts.state(), fingerprint=fingerprint)
