@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from newtonnet.estimator import NewtonNetClassifier, defaults_of, score
+from newtonnet.estimator import Importance, NewtonNetClassifier, defaults_of, score
 from newtonnet.files import current, file_checksum, scratch, write_whole
 from newtonnet.graphs import Graph, check_trainable
 from newtonnet.meaning import counted, listed
@@ -56,6 +56,8 @@ FINAL = 0.4
 """Share of the time for the model that is kept; the rest is for evaluating it and its rivals."""
 WHY, WHY_SECONDS = 0.05, 15.0
 """Share of the time, and seconds at most, for the explanations on the page."""
+PREDICTIONS_NEEDED = 6
+"""Predictions of all nodes that measuring the importance of structure takes; features come on top."""
 SEVERAL = 10
 """A column with at least this many classes, none of them twice, is taken for a column of ids."""
 SAME = 0.9
@@ -228,6 +230,28 @@ class Analysis:
             found = classifier.explain(graph, [str(one) for one in ids], probabilities=probabilities)
         return ExplainedNodes(found, graph, probabilities, self.run.encoding.feature_names)
 
+    def importance(
+        self,
+        nodes: TableSource | None = None,
+        edges: TableSource | None = None,
+        *,
+        repeats: int = 5,
+        time_limit: float | None = 60.0,
+    ) -> Importance:
+        """How much worse held-out nodes are predicted when a column is shuffled, or without edges.
+
+        Args:
+            nodes: the table of nodes that the model was fitted on.
+            edges: the table of edges. Without both tables, the files of the fit are read again.
+            repeats: number of shuffles of each column.
+            time_limit: seconds after which no further shuffle begins; None: no limit.
+        """
+        tables = self._tables(nodes, edges)
+        with _table_reader(self.model, tables) as read:
+            graph = _read_again(read, *tables, self.run)[0].graph
+            groups = self.run.encoding.groups
+            return self.model.importance(graph, groups=groups, repeats=repeats, time_limit=time_limit)
+
     def _tables(self, nodes: TableSource | None, edges: TableSource | None) -> tuple[TableSource, TableSource]:
         """Both tables, or those of the fit."""
         if (nodes is None) != (edges is None):
@@ -353,7 +377,9 @@ def analyse(
             graph, validation=validation, stop=stop, progress=start_step("the model")
         )
         spent = time.monotonic() - began
+        asked = time.monotonic()
         probabilities = classifier.predict_proba(graph)
+        answered = time.monotonic() - asked
         names = classifier.ensemble_.class_names
         sets = plausible_classes(classifier, graph, probabilities)
         predicted = classifier.decide(probabilities)
@@ -400,7 +426,11 @@ def analyse(
         if classifier.regime != OUT_OF_CORE and not stopped:
             budget, names = min(WHY * time_limit, WHY_SECONDS), reading.encoding.feature_names
             explained = explain_some(classifier, reading.graph, probabilities, names, seconds=budget)
-            findings = replace(findings, explained=explained)
+            importance = None
+            if answered * PREDICTIONS_NEEDED < budget:
+                groups = reading.encoding.groups
+                importance = classifier.importance(graph, groups=groups, time_limit=budget)
+            findings = replace(findings, explained=explained, importance=importance)
         page = render_findings(findings)
         run = replace(run, finished=True, outcome=_outcome(findings, classifier, stopped=stopped))
         if place is not None and at_once:

@@ -4,19 +4,24 @@ from .classifier import NewtonNetClassifier
 from .conformal import held_out_sets
 from .ensemble import OutOfFold
 from .families import defaults_of
+from .importance import Effect, Importance, describe_importance
 from .learned import LearnedFilter
-from .scoring import calibration_bins, calibration_error, influence, score
+from .scoring import calibration_bins, calibration_error, calibration_interval, influence, score
 from .validation import CrossValidation, cross_validate, fold_pairs
 
 __all__ = [
     "CrossValidation",
+    "Effect",
+    "Importance",
     "LearnedFilter",
     "NewtonNetClassifier",
     "OutOfFold",
     "calibration_bins",
     "calibration_error",
+    "calibration_interval",
     "cross_validate",
     "defaults_of",
+    "describe_importance",
     "fold_pairs",
     "held_out_sets",
     "influence",

@@ -19,16 +19,18 @@ from newtonnet.out_of_core import OUT_OF_CORE_MODEL
 from newtonnet.training import override
 
 from .conformal import calibrate, prediction_sets, set_scores
-from .ensemble import OutOfFold
+from .ensemble import OutOfFold, held_out_folds
 from .explaining import explain_ensemble, find_node
 from .families import BANK, defaults_of, shown_labels
 from .folds import fold_count, make_folds, own_split
+from .importance import Importance, measure_importance
 from .inputs import AUTO, IN_MEMORY, OUT_OF_CORE, check_feature_names, check_parameters, feature_names, read_labels
 from .learned import curves, learned_filter
 from .members import Candidate, TrainingOptions
 from .portfolio import ProgressCallback, candidates, deadline_in, tune
 from .saving import load, save
 from .scaling import learn_scaling
+from .scoring import best_temperature, sharpened
 
 MOST_TRANSDUCTIVE = 50_000
 """Number of nodes up to which tuning tries transductive settings, whose weights for every node cost much memory."""
@@ -57,7 +59,7 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ones, bags of words and features of one scale alone; ``off`` leaves all alone.
         metric: ``accuracy``, ``balanced_accuracy``, ``f1_macro``, ``roc_auc`` or ``average_precision``; used for tuning
             and by ``score``.
-        class_weight: how much a node of each class counts in the loss of networks: ``balanced``, so that every class
+        class_weight: how much a node of each class counts in the loss: ``balanced``, so that every class
             counts alike, or a weight for some classes by name; None: all nodes count alike.
         threshold: of two classes, how to choose the probability from which on ``predict`` gives the rarer one:
             ``f1``, ``precision=0.9`` or ``recall=0.8``, on out-of-fold predictions; None: the more probable class.
@@ -84,6 +86,9 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ensemble_: the trained members and their weights.
         settings_: the settings in the average by descending weight, each with its ``weight`` and ``model``.
         tried_: number of settings tried.
+        leaderboard_: the settings that were tried, those of the average first, then by score, each as a dict:
+            ``model``, ``setting`` (how it differs from the model's defaults), ``score`` on the validation nodes of its
+            ``folds``, ``seconds`` of training, and its ``weight`` in the average.
         out_of_fold_: labelled nodes as predicted by the members that were not trained on them.
         validation_score_: their mean score over the folds. Slightly optimistic, since training stopped at the epoch
             that was best for them; :func:`~newtonnet.cross_validate` gives an unbiased score.
@@ -199,6 +204,7 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             for entry in tuned.chosen
         ]
         self.tried_ = tuned.tried
+        self.leaderboard_ = [{**row, "model": self._name(row["model"])} for row in tuned.leaderboard]
         self.complete_ = tuned.complete
         self.out_of_fold_ = tuned.out_of_fold
         self.validation_score_ = float(np.mean(tuned.out_of_fold.scores))
@@ -233,8 +239,9 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> NDArray[np.bool_]:
         """The classes that are plausible for every node, shape ``(n, C)``; columns in the order of ``classes_``.
 
-        The true class is in the set of a node for about a share ``coverage`` of the nodes: sets are calibrated on the
-        out-of-fold predictions of the labelled nodes. That holds for nodes of the same kind, drawn like the labelled
+        The true class is in the set of a node for about a share ``coverage`` of the nodes: the members of every fold
+        predict the node and are compared with their own predictions of the labelled nodes that they were not trained
+        on (cross-conformal sets). That holds for nodes of the same kind, drawn like the labelled
         ones. It is doubtful if they are of another time or another graph (then there is a warning), or if the
         validation nodes were chosen by the caller. Labelled nodes of the training graph have the sets of their
         out-of-fold predictions and the predicted class. See :func:`~newtonnet.estimator.conformal.prediction_sets`.
@@ -252,18 +259,33 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("this model has no out-of-fold predictions to calibrate sets with; fit it again")
         shares = self._probabilities(whole) if probabilities is None else probabilities.copy()
         nodes, own, truth = held.whole
-        scores = set_scores(own)[np.arange(len(nodes)), truth]
-        calibration = calibrate(scores, np.zeros(len(nodes)), nodes)
-        if whole.structure == held.structure:
-            predicted = shares.argmax(axis=1)
-            shares[nodes] = own
-            sets = prediction_sets(shares, calibration, coverage, adjacency=whole.adjacency, locality=locality)
-            sets[np.arange(len(sets)), predicted] = True
-            return sets
-        if locality:
-            raise ValueError("locality needs the graph that the model was fitted on")
-        warnings.warn(ANOTHER_GRAPH, stacklevel=2)
-        return prediction_sets(shares, calibration, coverage)
+        places, every = np.zeros(len(nodes), dtype=np.int64), np.arange(len(nodes))
+        same = whole.structure == held.structure
+        by_fold = shares[None]
+        if same and self.regime == IN_MEMORY:
+            places = np.repeat(np.arange(len(held.nodes)), [len(fold) for fold in held.nodes])
+            by_fold = self._by_fold(whole, held)
+            own = by_fold[places, nodes]
+        calibration = calibrate(set_scores(own)[every, truth], places, nodes)
+        if not same:
+            if locality:
+                raise ValueError("locality needs the graph that the model was fitted on")
+            warnings.warn(ANOTHER_GRAPH, stacklevel=2)
+            return prediction_sets(by_fold, calibration, coverage)
+        predicted = shares.argmax(axis=1)
+        by_fold[:, nodes] = own
+        sets = prediction_sets(by_fold, calibration, coverage, adjacency=whole.adjacency, locality=locality)
+        sets[np.arange(len(sets)), predicted] = True
+        return sets
+
+    def _by_fold(self, graph: Graph, held: OutOfFold) -> NDArray[np.float64]:
+        """Calibrated probabilities by the members of each fold, which read no label of its nodes, ``(F, n, C)``."""
+        scaled = graph if self.scaling_ is None else self.scaling_(graph)
+        folds = held_out_folds(self.ensemble_, held, graph.nodes)
+        shares = [fold.probabilities(scaled, self.ensemble_.class_names, self._options()) for fold in folds]
+        own = np.concatenate([part[fold.nodes] for part, fold in zip(shares, folds, strict=True)])
+        temperature = best_temperature(own, np.concatenate(list(held.truth)))
+        return np.stack([sharpened(part, temperature) for part in shares])
 
     @overload
     def explain(
@@ -304,6 +326,43 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scaled = whole if self.scaling_ is None else self.scaling_(whole)
         found = explain_ensemble(self.ensemble_, scaled, nodes, [(a, b) for a, b in order[:, :2].tolist()])
         return found if several else found[0]
+
+    def importance(
+        self,
+        graph: Any,
+        *,
+        groups: Mapping[str, Sequence[int]] | None = None,
+        repeats: int = 5,
+        time_limit: float | None = 60.0,
+    ) -> Importance:
+        """How much worse held-out nodes are predicted when a feature is shuffled, or without edges.
+
+        Every labelled node is predicted by the members that were not trained on it (see
+        :func:`~newtonnet.estimator.importance.measure_importance`).
+
+        Args:
+            graph: the graph that the model was fitted on.
+            groups: numbers of features that are shuffled together, by name, such as the categories of one column;
+                every feature alone if not given.
+            repeats: number of shuffles of each.
+            time_limit: seconds after which no further shuffle begins; None: no limit.
+        """
+        whole = self._checked(graph)
+        held: OutOfFold | None = self.out_of_fold_
+        if held is None or whole.structure != held.structure or self.regime == OUT_OF_CORE:
+            raise ValueError("importance needs the graph that the model was fitted on in memory, and held-out nodes")
+        names = getattr(self, "feature_names_in_", [f"feature {i}" for i in range(self.n_features_in_)])
+        given = {str(name): [i] for i, name in enumerate(names)} if groups is None else groups
+        return measure_importance(
+            self.ensemble_,
+            held,
+            whole if self.scaling_ is None else self.scaling_(whole),
+            self._options(),
+            metric=self.metric,
+            groups=given,
+            repeats=repeats,
+            time_limit=time_limit,
+        )
 
     def score(self, graph: Any, y: ArrayLike | None = None) -> float:
         """The score by ``metric`` over the nodes whose label is known in ``y``.
@@ -357,7 +416,7 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             labels = self.label_inputs and not self.transferable
             return candidates(self.model, fixed, own, transductive=transductive, labels=labels)
         name = OUT_OF_CORE_MODEL if self.regime == OUT_OF_CORE else self.model
-        own = {"metric": self.metric} if name in BANK else own
+        own = {key: own[key] for key in ("metric", "class_weight") if key in own} if name in BANK else own
         return [Candidate(name, override(defaults_of(self.model), {**fixed, **own}))]
 
     def _choose_threshold(self, rule: str) -> Threshold:

@@ -199,8 +199,11 @@ def _train(
     graph: Graph, candidate: Candidate, fold: Split, options: TrainingOptions, stop: Callable[[], bool]
 ) -> Member:
     shape, seed = candidate.setting.options, options.seed + fold.index
-    trained = BANK[candidate.model][1](graph, fold, shape, seed=seed, threads=options.threads, stop=stop)
-    reached = score(candidate.setting.config.metric, trained.held, graph.labels[fold.validation])
+    config = candidate.setting.config
+    trained = BANK[candidate.model][1](
+        graph, fold, shape, seed=seed, threads=options.threads, stop=stop, class_weight=config.class_weight
+    )
+    reached = score(config.metric, trained.held, graph.labels[fold.validation])
     outcome = replace(
         UNBEGUN, status="done", reason="", epochs=1, best_epoch=1, validation=reached, seconds=trained.seconds
     )

@@ -17,6 +17,7 @@ from newtonnet.datasets import Split
 from newtonnet.files import scratch
 from newtonnet.graphs import Graph
 from newtonnet.nn import find_model
+from newtonnet.out_of_core import OUT_OF_CORE_MODEL
 from newtonnet.search import shape_key
 from newtonnet.training import GAMMAS, Config, Progress, Setting, override
 
@@ -42,6 +43,8 @@ ENOUGH = 40
 FIRST, FIRST_EPOCHS = 0.4, 100
 """Share of the time that the first network may take for so many epochs: a short limit gives one usable model before
 anything else is tried."""
+CALLERS = ("metric", "class_weight", "max_epochs", "patience", "seed", "run_seed")
+"""Fields that are the same in all settings of a fit."""
 SAMPLE = 2_000
 """Number of unlabelled nodes on which members are compared with their average."""
 
@@ -97,6 +100,8 @@ class Portfolio:
     """Of all nodes, by the ensemble, shape ``(n, C)``."""
     complete: bool
     """Whether there was time for everything."""
+    leaderboard: Sequence[Mapping[str, Any]]
+    """Every setting that was tried: see ``NewtonNetClassifier.leaderboard_``."""
 
 
 def candidates(
@@ -120,7 +125,8 @@ def candidates(
         kept = {**changes, **settings, **({} if labels else _without_labels(default))}
         if name in BANK:
             setting = override(default, kept)
-            setting = replace(setting, config=replace(setting.config, metric=config["metric"]))
+            shared = {name: config[name] for name in ("metric", "class_weight") if name in config}
+            setting = replace(setting, config=replace(setting.config, **shared))
         else:
             setting = override(default, {**kept, **config})
         tried.append(Candidate(name, setting))
@@ -397,4 +403,28 @@ def _conclude(search: Search, ranked: Sequence[int], shown: NDArray[np.int64]) -
     temperature = final_temperature(mix(held, weights), truth, singles, average[search.options.sample])
     out_of_fold = replace(cross_fit(held, nodes, graph.labels, metric=metric), structure=graph.structure)
     ensemble, shares = replace(ensemble, temperature=temperature), sharpened(average, temperature)
-    return Portfolio(ensemble, chosen, best, len(trained), out_of_fold, shares, complete=not search.paused)
+    rows = [_row(search, i, weights.get(i, 0.0)) for i in ranked]
+    rows.sort(key=lambda row: (-row["weight"], -row["score"]))
+    return Portfolio(
+        ensemble, chosen, best, len(trained), out_of_fold, shares, complete=not search.paused, leaderboard=rows
+    )
+
+
+def _row(search: Search, i: int, weight: float) -> dict[str, Any]:
+    """What is known about a candidate: its model, how it differs from the model's defaults, score, time and weight."""
+    candidate, members = search.tried[i], search.trained[i]
+    default = defaults_of(NEWTONNET if candidate.model == OUT_OF_CORE_MODEL else candidate.model)
+    own: dict[str, Any] = {}
+    for part, usual in ((candidate.setting.options, default.options), (candidate.setting.config, default.config)):
+        for name in (one.name for one in fields(part)):
+            value = getattr(part, name)
+            if name not in CALLERS and value != getattr(usual, name):
+                own[name] = list(value) if isinstance(value, tuple) else value
+    return {
+        "model": candidate.model,
+        "setting": own,
+        "score": mean_score(members, list(members)),
+        "folds": len(members),
+        "seconds": search.seconds[i],
+        "weight": weight,
+    }

@@ -6,6 +6,7 @@ from html import escape
 
 import numpy as np
 
+from newtonnet.estimator import Importance
 from newtonnet.meaning import counted
 from newtonnet.polynomials import chebyshev_points
 
@@ -31,12 +32,15 @@ from .words import (
     decimal,
     describe,
     duration,
+    failures,
     is_known,
     metric_name,
     missing_filter,
     percent,
     percent_range,
     plain,
+    share_interval,
+    signed_points,
     too_brief,
 )
 
@@ -52,6 +56,9 @@ FILTER_MEANING = (
     "high frequencies how they differ."
 )
 NO_EDGES = "The graph has no edges for a filter to act on."
+UNEVALUATED = "The predictions were not evaluated: cross-validation was skipped or stopped."
+SLIGHT_ERROR = 0.01
+"""Calibration error that the whole interval must exceed before a direction is named."""
 LISTED_ERRORS = 20
 """Errors listed where there are too many classes for a matrix of numbers."""
 NAMED_ERRORS = 3
@@ -77,7 +84,11 @@ def render_findings(findings: Findings) -> str:
         filter=_filter(findings, shape),
         playground=_playground(findings, shape),
         training=training_section(findings.history, findings.homophily, metric=findings.metric),
-        evaluation=_evaluation(findings),
+        quality=_quality(findings),
+        failing=_failing(findings),
+        sure=_sure(findings),
+        matters=_matters(findings.importance),
+        tried=_tried(findings),
         why=why_section(findings.explained, findings.data.class_names),
         data=_data(findings),
         settings=_settings(findings),
@@ -209,21 +220,95 @@ def training_section(
     return f'<div class="pair">{learned}{scores}</div>'
 
 
-def _evaluation(findings: Findings) -> str:
+def _quality(findings: Findings) -> str:
+    """Scores beside those of other models, and of each class."""
     evaluation = findings.evaluation
     if evaluation is None:
-        return paragraphs("The predictions were not evaluated: cross-validation was skipped or stopped.")
+        return paragraphs(UNEVALUATED)
     names, counts = findings.data.class_names, findings.data.class_counts
     return fill(
         "evaluation.html",
         comparison=_comparison(evaluation, findings.metric),
         rule=fill("comparison_rule.html") if evaluation.others else "",
         classes=_classes(evaluation, names, counts),
-        confusion=_confusion(evaluation, names),
         threshold=_threshold(findings.curve, names),
-        calibration=_calibration(evaluation),
-        sets=_sets(findings.sets, names),
     )
+
+
+def _failing(findings: Findings) -> str:
+    """Which classes are taken for which, and which nodes are predicted wrong most often."""
+    evaluation, names = findings.evaluation, findings.data.class_names
+    if evaluation is None:
+        return paragraphs(UNEVALUATED)
+    said = failures(evaluation, names) or "No class and no group of nodes is clearly worse than the others."
+    rows = [
+        (group.name, f"{group.nodes:,}", percent(group.right), percent_range(group.interval))
+        for group in evaluation.groups
+    ]
+    caption = "Held-out nodes by their neighbours"
+    groups = table(("nodes with", "nodes", "right", "95% interval"), rows, caption=caption) if rows else ""
+    return paragraphs(said) + groups + _confusion(evaluation, names)
+
+
+def _sure(findings: Findings) -> str:
+    """How far the probabilities are off, and the sets of plausible classes."""
+    sets = _sets(findings.sets, findings.data.class_names)
+    calibration = paragraphs(UNEVALUATED) if findings.evaluation is None else _calibration(findings.evaluation)
+    return f"<h3>Probabilities</h3>{calibration}<h3>Prediction sets</h3>{sets}"
+
+
+def _matters(importance: Importance | None) -> str:
+    """How much worse held-out nodes are predicted without a column, or without edges."""
+    if importance is None:
+        return paragraphs(
+            "This was not measured, since it would have taken too long; newtonnet explain RUN without a node does it."
+        )
+    name, features = metric_name(importance.metric), importance.of("feature")
+    text = (
+        f"On {counted(importance.nodes, 'held-out node')} the {name} is {percent(importance.score)}. The values of one "
+        "column at a time are shuffled among all nodes, and the nodes are predicted again by the members that were not "
+        "trained on them: the more the score drops, the more the model relies on the column. Columns that say the same "
+        "replace each other, so that each of them alone drops little."
+    )
+    if importance.untested:
+        text += f" {counted(importance.untested, 'column')} contributed less or had no time and were not shuffled."
+    effects = [*features, *importance.of("structure")]
+    picture = plot(
+        "importance-plot",
+        figures.importance_figure(effects, importance.metric),
+        alternative="; ".join(f"{one.name}: {signed_points(-one.drop)} points" for one in effects[:12]) + ".",
+        caption=f"Drop of the {name} in points, with 95% intervals over nodes and shuffles.",
+    )
+    rows = [
+        (one.name, signed_points(one.drop), " to ".join(map(signed_points, one.interval)), f"{one.repeats}")
+        for one in effects
+    ]
+    numbers = table(("change", "drop, points", "95% interval", "repeats"), rows, caption=f"Drop of the {name}")
+    return paragraphs(text) + picture + f"<details><summary>Drops in numbers</summary>{numbers}</details>"
+
+
+def _tried(findings: Findings) -> str:
+    """The leaderboard: every setting that was tried, with score, time and share of the average."""
+    rows = [
+        (
+            row["model"],
+            plain(row["setting"]) if row["setting"] else "defaults",
+            percent(row["score"]),
+            f"{row['folds']}",
+            duration(row["seconds"]),
+            percent(row["weight"], 0) if row["weight"] else DASH,
+        )
+        for row in findings.leaderboard
+    ]
+    if not rows:
+        return paragraphs("What was tried was not recorded.")
+    header = ("family", "setting, where it differs from the defaults", "score", "folds", "time", "share")
+    said = (
+        f"Scores are the {metric_name(findings.metric)} on validation nodes, over as many folds as there was time for; "
+        "the share is that of the average which predicts. These scores chose the model, so they are too good."
+    )
+    caption = f"Leaderboard: {counted(len(rows), 'setting')}, those of the average first"
+    return paragraphs(said) + table(header, rows, caption=caption, words=2)
 
 
 def _comparison(evaluation: HeldOutResults, metric: str) -> str:
@@ -284,22 +369,36 @@ def _worst(errors: Sequence[tuple[int, int, int]], names: Sequence[str]) -> str:
 
 
 def _calibration(evaluation: HeldOutResults) -> str:
-    bins, error = evaluation.bins, evaluation.calibration_error
+    bins, error, interval = evaluation.bins, evaluation.calibration_error, evaluation.calibration_interval
     surplus = sum((confidence - correct) * count for confidence, correct, count in bins)
-    verdict = "the probabilities are well calibrated"
-    if error >= 0.05:
-        verdict = f"the model is {'overconfident' if surplus > 0 else 'underconfident'} on average"
+    ends = f" (95% interval {100 * interval[0]:.1f} to {100 * interval[1]:.1f})" if is_known(interval[0]) else ""
     before = evaluation.uncalibrated_error
-    compared = f", {before:.3f} out of fold before calibration" if before is not None else ""
-    text = f"Expected calibration error {error:.3f}{compared}: {verdict}."
+    compared = f"; out of fold it was {100 * before:.1f} before calibration" if before is not None else ""
+    text = (
+        f"Confidence, the probability of the predicted class, and the share of right predictions differ by "
+        f"{100 * error:.1f} points on average over the bins below{ends}{compared}."
+    )
+    if is_known(interval[0]) and interval[0] > SLIGHT_ERROR:
+        text += f" The model is {'overconfident' if surplus > 0 else 'underconfident'}."
+    sure, right, count = max(bins, key=lambda one: abs(one[0] - one[1]))
+    text += (
+        f" In the worst bin, {counted(count, 'node')} with a mean confidence of {percent(sure, 0)}, "
+        f"{percent(right, 0)} are right (95% interval {percent_range(share_interval(right, count))})."
+    )
     picture = plot(
         "calibration-plot",
         figures.calibration_figure(bins),
         alternative=f"Share correct against confidence in {counted(len(bins), 'bin')}. {text}",
-        caption="On the dotted line, 70% of predictions with confidence 70% are correct. Larger dots hold more nodes.",
+        caption="On the dotted line, 70% of predictions with confidence 70% are right. Bins hold about the same number "
+        "of nodes; lines are 95% intervals.",
         max_width=560,
     )
-    return paragraphs(text) + picture
+    rows = [
+        (percent(sure), f"{count:,}", percent(right), percent_range(share_interval(right, count)))
+        for sure, right, count in bins
+    ]
+    numbers = table(("mean confidence", "nodes", "right", "95% interval"), rows, caption="Bins by confidence")
+    return paragraphs(text) + picture + f"<details><summary>Bins in numbers</summary>{numbers}</details>"
 
 
 def _threshold(curve: PrecisionRecall | None, names: Sequence[str]) -> str:
@@ -336,6 +435,11 @@ def _sets(sets: SetCoverage | None, names: Sequence[str]) -> str:
         "This holds for nodes like the labelled ones. It is doubtful for nodes of a later time, of another graph, or "
         "that were left unlabelled for a reason."
     )
+    if sets.own_split:
+        doubt = (
+            "The sets were calibrated on the validation nodes of your own split. If these were not drawn like the "
+            f"nodes to predict, as in a split by time, the coverage is doubtful. {doubt}"
+        )
     rows = [
         (name, percent(share), DASH if size is None else f"{size:.2f}")
         for name, (share, size) in zip(names, sets.by_class, strict=True)

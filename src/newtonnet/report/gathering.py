@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 from sklearn.metrics import confusion_matrix
 
 from newtonnet import __version__
@@ -16,6 +15,7 @@ from newtonnet.estimator import (
     OutOfFold,
     calibration_bins,
     calibration_error,
+    calibration_interval,
     held_out_sets,
     influence,
 )
@@ -43,12 +43,13 @@ from .findings import (
     HeldOutResults,
     History,
     ModelScores,
+    NodeGroup,
     PrecisionRecall,
     Response,
     SetCoverage,
     Spectrum,
 )
-from .words import is_known, percent, undrawn
+from .words import is_known, percent, share_interval, undrawn
 
 ALMOST_ALL = 0.99
 """Share of predictions for the largest class from which on accuracy says little."""
@@ -68,6 +69,10 @@ FEW = 10
 """A class with fewer labelled nodes gets a warning."""
 UNBALANCED = 10
 """Ratio of the largest to the smallest class from which classes are called unbalanced."""
+DEGREES = (1, 3, 10)
+"""Numbers of neighbours from which the next group of nodes begins."""
+OWN_VALIDATION = "validation"
+"""Protocol in the records of a fit with the caller's validation nodes."""
 MANY = 0.1
 """Share of the nodes from which isolated or repeated nodes get a warning."""
 
@@ -156,7 +161,8 @@ def gather(
         else None,
         cut_at=_cut_at(classifier),
         curve=_precision_recall(classifier),
-        sets=set_coverage(classifier.out_of_fold_),
+        sets=_sets(classifier),
+        leaderboard=classifier.leaderboard_,
         warnings=[
             *warnings,
             *([] if fits else [f"The graph's spectrum was not estimated: {too_large}."]),
@@ -200,6 +206,12 @@ def set_coverage(held: OutOfFold | None, coverage: float = 0.9) -> SetCoverage |
             (float(covered[own].mean()), float(sizes[own].mean())) if own.any() else (None, None) for own in of_class
         ],
     )
+
+
+def _sets(classifier: NewtonNetClassifier) -> SetCoverage | None:
+    found = set_coverage(classifier.out_of_fold_)
+    chosen = classifier.records_[0].split["protocol"] == OWN_VALIDATION
+    return None if found is None else replace(found, own_split=chosen)
 
 
 def _majority_warning(ours: CrossValidation | None, graph: Graph) -> list[str]:
@@ -354,7 +366,36 @@ def evaluate(
         f1=_ratios(2 * correct, true + predicted),
         bins=bins,
         calibration_error=calibration_error(shares, truth),
+        calibration_interval=calibration_interval(shares, truth),
+        groups=node_groups(graph, np.concatenate(list(ours.test)), decide(shares, threshold) == truth),
     )
+
+
+def node_groups(graph: Graph, nodes: NDArray[np.int64], right: NDArray[np.bool_]) -> list[NodeGroup]:
+    """Nodes by their number of neighbours and by what most of their labelled neighbours are, with the share right."""
+    adjacency = graph.adjacency + graph.adjacency.T if graph.directed else graph.adjacency
+    adjacency = sp.csr_array(adjacency)[nodes]
+    degree = np.diff(adjacency.indptr)
+    known = (graph.labels >= 0).astype(np.float64)
+    labelled = adjacency @ known
+    same = np.zeros(len(nodes))
+    for c in range(graph.classes):
+        inside = graph.labels[nodes] == c
+        same[inside] = adjacency[inside] @ (graph.labels == c).astype(np.float64)
+    found = {"no neighbours": degree == 0}
+    for low, high in zip(DEGREES, (*DEGREES[1:], np.inf), strict=True):
+        name = f"{low} or more neighbours" if high == np.inf else f"{low} to {int(high) - 1} neighbours"
+        found[name] = (degree >= low) & (degree < high)
+    found |= {
+        "no labelled neighbour": (degree > 0) & (labelled == 0),
+        "most labelled neighbours of its class": (labelled > 0) & (2 * same > labelled),
+        "most labelled neighbours of other classes": (labelled > 0) & (2 * same <= labelled),
+    }
+    return [
+        NodeGroup(name, int(own.sum()), share := float(right[own].mean()), share_interval(share, int(own.sum())))
+        for name, own in found.items()
+        if own.any()
+    ]
 
 
 def _ratios(above: NDArray[np.int64], below: NDArray[np.int64]) -> list[float | None]:
@@ -395,10 +436,8 @@ def _standard_error(influences: Sequence[NDArray[np.float64]]) -> float:
 def _wilson(graph: Graph, found: CrossValidation) -> tuple[float, float]:
     """Wilson's 95% interval of the accuracy on the held-out nodes, each counted once."""
     nodes = np.concatenate(list(found.test))
-    right = float((np.concatenate(list(found.probabilities)).argmax(axis=1) == graph.labels[nodes]).mean())
-    count = len(np.unique(nodes))
-    interval = binomtest(round(right * count), count).proportion_ci(method="wilson")
-    return float(interval.low), float(interval.high)
+    right = np.concatenate(list(found.probabilities)).argmax(axis=1) == graph.labels[nodes]
+    return share_interval(float(right.mean()), len(np.unique(nodes)))
 
 
 def graph_warnings(graph: Graph, *, left_out: Mapping[str, str] | None = None) -> list[str]:

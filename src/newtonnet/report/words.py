@@ -13,6 +13,10 @@ NEAR = 0.02
 """A homophily closer to chance than this is called chance, however many edges there are."""
 SLIGHT, STRONG = 0.25, 2 / 3
 """Shares of the distance from chance to 1 (or to 0) at which the adverb changes."""
+Z = 1.959964
+"""Standard errors to each side of a 95% interval."""
+ENOUGH = 10
+"""Nodes of a class or group for which something can be said."""
 DASH = "–"
 
 KEEPS: dict[Kind, str] = {
@@ -62,11 +66,44 @@ def records_headline(homophily: GraphHomophily, response: Response | None, *, cl
 
 
 def describe(findings: Findings) -> list[str]:
-    """The findings in sentences, the headline first."""
+    """The findings in sentences: how good, compared with what, for whom it fails, and then the headline."""
     texts = [headline(findings)]
     if findings.evaluation is not None:
-        texts += [score_words(findings.evaluation, findings.metric), " ".join(comparisons(findings))]
+        first = [score_words(findings.evaluation, findings.metric), " ".join(comparisons(findings))]
+        texts = [*first, failures(findings.evaluation, findings.data.class_names), *texts]
     return [text for text in texts if text]
+
+
+def failures(evaluation: HeldOutResults, class_names: Sequence[str]) -> str:
+    """For which class, and for which group of nodes, the model is wrong most often; empty if none stands out."""
+    counts = [sum(row) for row in evaluation.confusion]
+    right = sum(row[i] for i, row in enumerate(evaluation.confusion)) / max(sum(counts), 1)
+    classes = [
+        (row[i] / count, f"nodes of class {name} ({percent(row[i] / count, 0)} of {count:,})")
+        for i, (row, count, name) in enumerate(zip(evaluation.confusion, counts, class_names, strict=True))
+        if count >= ENOUGH and share_interval(row[i] / count, count)[1] < right
+    ]
+    groups = [
+        (group.right, f"nodes with {group.name} ({percent(group.right, 0)} of {group.nodes:,})")
+        for group in evaluation.groups
+        if group.nodes >= ENOUGH and group.interval[1] < right
+    ]
+    worst = [min(found)[1] for found in (classes, groups) if found]
+    if not worst:
+        return ""
+    return f"Of all held-out nodes {percent(right, 0)} are predicted right; fewest of {' and of '.join(worst)}."
+
+
+def share_interval(share: float, count: int) -> tuple[float, float]:
+    """Wilson's 95% interval of a share of so many nodes.
+
+    >>> [round(end, 3) for end in share_interval(0.5, 10)]
+    [0.237, 0.763]
+    """
+    spread = Z**2 / count
+    middle = (share + spread / 2) / (1 + spread)
+    reach = Z * math.sqrt(max(share * (1 - share), 0) / count + spread / 4 / count) / (1 + spread)
+    return max(middle - reach, 0.0), min(middle + reach, 1.0)
 
 
 def _homophily_words(homophily: GraphHomophily, classes: int) -> tuple[HomophilyLevel | None, str]:
