@@ -29,7 +29,7 @@ def edge_graph(n=400, seed=0):
 
 
 def fitted(graph, model="newtonnet", **changes):
-    return NewtonNetClassifier(model, tune="off", max_epochs=80, folds=3, **changes).fit(graph)
+    return NewtonNetClassifier(model, tune="off", max_epochs=40, folds=3, **changes).fit(graph)
 
 
 @pytest.mark.parametrize("model", ["newtonnet", "ridge"])
@@ -53,7 +53,7 @@ def test_edges_that_decide_are_missed_where_they_are_removed_or_shuffled():
     assert found[OTHER_EDGES].interval[0] > 0.1
     noise = feature_graph()
     harmless = {one.name: one for one in fitted(noise, "ridge").importance(noise).of("structure")}
-    assert harmless[NO_EDGES].drop < 0.1 < harmless[ALL_FEATURES].interval[0]
+    assert harmless[OTHER_EDGES].drop < 0.06 < harmless[ALL_FEATURES].interval[0]
 
 
 def test_the_unchanged_score_is_that_of_members_on_nodes_they_did_not_see():

@@ -91,7 +91,8 @@ def measure_importance(
     """Change the graph in one respect after another and predict the held-out nodes again; nothing is trained.
 
     Shuffling a feature moves its values among all nodes, so that neither a node's own value nor its neighbours' say
-    anything. Features that say the same replace each other: each of them may have a small effect.
+    anything. Features that say the same replace each other: each of them may have a small effect. Shuffled edges keep
+    all degrees; a graph without edges is unlike what the members were trained on, and may lose more than edges add.
 
     Args:
         ensemble: of members in memory.
