@@ -379,7 +379,7 @@ def test_calibration_is_given_with_its_interval_its_worst_bin_and_counts(page, f
 
 def test_the_leaderboard_has_family_setting_score_time_and_share(page):
     rows = page.tables["Leaderboard: 3 settings, those of the average first"]
-    assert rows[1] == ["newtonnet", "gammas 2, 1, 3, learning_rate 0.01", "79.0%", "5", "12.5 s", "62%"]
+    assert rows[1] == ["newtonnet", "gammas 2, 1, 3; learning_rate 0.01", "79.0%", "5", "12.5 s", "62%"]
     assert rows[3] == ["ridge", "defaults", "72.0%", "5", "12.5 s", "–"]
 
 

@@ -290,8 +290,8 @@ def test_nodes_are_grouped_by_their_neighbours_and_counted_right():
         "no neighbours": (1, 0.0),
         "1 to 2 neighbours": (2, 0.5),
         "10 or more neighbours": (1, 1.0),
-        "most labelled neighbours of its class": (1, 1.0),
-        "most labelled neighbours of other classes": (2, 0.5),
+        "labelled neighbours mostly of its class": (1, 1.0),
+        "labelled neighbours mostly of other classes": (2, 0.5),
     }
     assert groups["10 or more neighbours"].interval[0] < 0.3
 

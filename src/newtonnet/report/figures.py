@@ -209,7 +209,7 @@ def calibration_figure(bins: Sequence[tuple[float, float, int]]) -> Figure:
     predictions |= {"mode": "lines+markers", "marker": {"size": 9, "opacity": 0.85}}
     predictions["error_y"] = {"type": "data", "symmetric": False, **reach}
     perfect = _line([0, 1], [0, 1], "confidence = share right", GREY, dash="dot") | {"hoverinfo": "skip"}
-    x = _axis("mean confidence", range=[0, 1.03], tickformat=".0%", zeroline=False)
+    x = _axis("mean confidence", range=[max(min(sure) - 0.06, 0), 1.02], tickformat=".0%", zeroline=False)
     y = _axis("share right", range=[0, 1.05], tickformat=".0%", zeroline=False)
     return _figure([perfect, predictions], {"xaxis": x, "yaxis": y}, height=400)
 

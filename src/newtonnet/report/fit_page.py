@@ -112,6 +112,8 @@ def _summary(findings: Findings) -> str:
         numbers = {f"held-out {metric_name(findings.metric)}": percent(findings.evaluation.ours.mean), **numbers}
     shown = {name: value for name, value in numbers.items() if value != DASH}
     meanings = [text for name, text in MEANINGS.items() if name in shown]
+    if findings.evaluation is not None and findings.evaluation.method:
+        meanings.insert(0, findings.evaluation.method)
     warnings = [*findings.warnings, *findings.data.warnings]
     items = "".join(f"<li>{escape(text)}</li>" for text in warnings)
     notice = f'<div class="notice" role="note"><strong>Warnings</strong><ul>{items}</ul></div>' if warnings else ""
@@ -292,7 +294,7 @@ def _tried(findings: Findings) -> str:
     rows = [
         (
             row["model"],
-            plain(row["setting"]) if row["setting"] else "defaults",
+            "; ".join(f"{name} {plain(value)}" for name, value in row["setting"].items()) or "defaults",
             percent(row["score"]),
             f"{row['folds']}",
             duration(row["seconds"]),
@@ -305,7 +307,7 @@ def _tried(findings: Findings) -> str:
     header = ("family", "setting, where it differs from the defaults", "score", "folds", "time", "share")
     said = (
         f"Scores are the {metric_name(findings.metric)} on validation nodes, over as many folds as there was time for; "
-        "the share is that of the average which predicts. These scores chose the model, so they are too good."
+        "the share is that of the average which predicts. These scores chose the model, so they are optimistic."
     )
     caption = f"Leaderboard: {counted(len(rows), 'setting')}, those of the average first"
     return paragraphs(said) + table(header, rows, caption=caption, words=2)

@@ -388,8 +388,8 @@ def node_groups(graph: Graph, nodes: NDArray[np.int64], right: NDArray[np.bool_]
         found[name] = (degree >= low) & (degree < high)
     found |= {
         "no labelled neighbour": (degree > 0) & (labelled == 0),
-        "most labelled neighbours of its class": (labelled > 0) & (2 * same > labelled),
-        "most labelled neighbours of other classes": (labelled > 0) & (2 * same <= labelled),
+        "labelled neighbours mostly of its class": (labelled > 0) & (2 * same > labelled),
+        "labelled neighbours mostly of other classes": (labelled > 0) & (2 * same <= labelled),
     }
     return [
         NodeGroup(name, int(own.sum()), share := float(right[own].mean()), share_interval(share, int(own.sum())))

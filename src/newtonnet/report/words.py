@@ -221,8 +221,7 @@ def score_words(evaluation: HeldOutResults, metric: str) -> str:
     )
     what = "always predicting the largest class" if metric in ("accuracy", "f1_macro") else "random guessing"
     name = capitalised(metric_name(metric))
-    text = f"{name} on held-out nodes is {percent(ours.mean)}{within}, {verdict} {what} ({percent(by_guess)})."
-    return f"{text} {evaluation.method}".rstrip()
+    return f"{name} on held-out nodes is {percent(ours.mean)}{within}, {verdict} {what} ({percent(by_guess)})."
 
 
 def comparisons(findings: Findings) -> list[str]:
