@@ -83,11 +83,12 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no fit after so many seconds")
     parser.add_argument("--time-limit", type=float, default=8.0, help="seconds of each fit")
+    parser.add_argument("--graph", choices=NAMES, action="append", help="fit only this one; repeatable")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     begun = time.monotonic()
     for number in range(given.splits):
-        for name in NAMES:
+        for name in given.graph or NAMES:
             path = given.folder / f"{name}-{number}.npz"
             if not path.exists() and time.monotonic() - begun < given.seconds:
                 fit(name, number, path, time_limit=given.time_limit)

@@ -197,7 +197,7 @@ def evaluation(rng):
         calibration_error=0.049,
         calibration_interval=(0.028, 0.066),
         groups=[
-            NodeGroup("no neighbours", 12, 0.5, (0.25, 0.75)),
+            NodeGroup("no neighbours", 12, 0.67, (0.39, 0.86)),
             NodeGroup("1 to 2 neighbours", 200, 0.61, (0.54, 0.67)),
             NodeGroup("10 or more neighbours", 988, 0.82, (0.79, 0.84)),
         ],

@@ -130,7 +130,7 @@ def test_plots_carry_no_logo_and_no_button_that_sends_them_away(page):
 
 
 def test_every_figure_has_words_and_every_table_headers(page):
-    assert len(page.alternatives) == 6
+    assert len(page.alternatives) == 7
     assert all(len(words) > 20 for words in page.alternatives)
     assert all(len(rows[0]) == len(rows[1]) for rows in page.tables.values())
 

@@ -94,17 +94,20 @@ def calibration_interval(shares: Shares, truth: NDArray[np.int64]) -> tuple[floa
     """95% interval of the expected calibration error over nodes: the basic bootstrap, at least 0.
 
     Chance alone moves every bin, which makes the error of a sample larger than that of all nodes; the basic bootstrap
-    takes this excess off again.
+    takes most of this excess off again. The interval begins at 0 wherever nodes that are right exactly as often as they
+    are sure would have an error as large.
     """
     sure, right, place = _binned(shares, truth)
     gap, count, rng = sure - right, len(truth), np.random.default_rng(0)
-    errors = []
-    for _ in range(RESAMPLES):
+    errors, by_chance = np.empty(RESAMPLES), np.empty(RESAMPLES)
+    for i in range(RESAMPLES):
         drawn = rng.integers(count, size=count)
-        errors.append(np.abs(np.bincount(place[drawn], weights=gap[drawn])).sum() / count)
-    low, high = np.quantile(errors, [0.025, 0.975])
+        errors[i] = np.abs(np.bincount(place[drawn], weights=gap[drawn])).sum() / count
+        by_chance[i] = np.abs(np.bincount(place, weights=sure - (rng.random(count) < sure))).sum() / count
+    low, high = np.quantile(errors, [0.025, 0.975]).tolist()
     error = calibration_error(shares, truth)
-    return max(2 * error - float(high), 0.0), max(2 * error - float(low), 0.0)
+    unclear = error <= np.quantile(by_chance, 0.975)
+    return 0.0 if unclear else max(2 * error - high, 0.0), max(2 * error - low, 0.0)
 
 
 def best_temperature(shares: Shares, truth: NDArray[np.int64]) -> float:
