@@ -239,9 +239,9 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> NDArray[np.bool_]:
         """The classes that are plausible for every node, shape ``(n, C)``; columns in the order of ``classes_``.
 
-        The true class is in the set of a node for about a share ``coverage`` of the nodes: the members of every fold
-        predict the node and are compared with their own predictions of the labelled nodes that they were not trained
-        on (cross-conformal sets). That holds for nodes of the same kind, drawn like the labelled
+        The true class is in the set of a node for about a share ``coverage`` of the nodes: a node is predicted by the
+        members of one fold, and compared with the labelled nodes as predicted by members that were not trained on
+        them. That holds for nodes of the same kind, drawn like the labelled
         ones. It is doubtful if they are of another time or another graph (then there is a warning), or if the
         validation nodes were chosen by the caller. Labelled nodes of the training graph have the sets of their
         out-of-fold predictions and the predicted class. See :func:`~newtonnet.estimator.conformal.prediction_sets`.
@@ -259,33 +259,38 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("this model has no out-of-fold predictions to calibrate sets with; fit it again")
         shares = self._probabilities(whole) if probabilities is None else probabilities.copy()
         nodes, own, truth = held.whole
-        places, every = np.zeros(len(nodes), dtype=np.int64), np.arange(len(nodes))
-        same = whole.structure == held.structure
-        by_fold = shares[None]
+        predicted, same = shares.argmax(axis=1), whole.structure == held.structure
         if same and self.regime == IN_MEMORY:
-            places = np.repeat(np.arange(len(held.nodes)), [len(fold) for fold in held.nodes])
-            by_fold = self._by_fold(whole, held)
-            own = by_fold[places, nodes]
-        calibration = calibrate(set_scores(own)[every, truth], places, nodes)
+            shares = self._by_one_fold(whole, held)
+            own = shares[nodes]
+        calibration = calibrate(set_scores(own)[np.arange(len(nodes)), truth], np.zeros(len(nodes)), nodes)
         if not same:
             if locality:
                 raise ValueError("locality needs the graph that the model was fitted on")
             warnings.warn(ANOTHER_GRAPH, stacklevel=2)
-            return prediction_sets(by_fold, calibration, coverage)
-        predicted = shares.argmax(axis=1)
-        by_fold[:, nodes] = own
-        sets = prediction_sets(by_fold, calibration, coverage, adjacency=whole.adjacency, locality=locality)
+            return prediction_sets(shares, calibration, coverage)
+        shares[nodes] = own
+        sets = prediction_sets(shares, calibration, coverage, adjacency=whole.adjacency, locality=locality)
         sets[np.arange(len(sets)), predicted] = True
         return sets
 
-    def _by_fold(self, graph: Graph, held: OutOfFold) -> NDArray[np.float64]:
-        """Calibrated probabilities by the members of each fold, which read no label of its nodes, ``(F, n, C)``."""
+    def _by_one_fold(self, graph: Graph, held: OutOfFold) -> NDArray[np.float64]:
+        """Calibrated probabilities of every node by the members of one fold, not trained on it, ``(n, C)``.
+
+        A labelled node has its own fold, the others take turns. An average over all folds is better than the members
+        that can be calibrated on labelled nodes, so that its sets would cover more than was asked for.
+        """
         scaled = graph if self.scaling_ is None else self.scaling_(graph)
         folds = held_out_folds(self.ensemble_, held, graph.nodes)
-        shares = [fold.probabilities(scaled, self.ensemble_.class_names, self._options()) for fold in folds]
-        own = np.concatenate([part[fold.nodes] for part, fold in zip(shares, folds, strict=True)])
-        temperature = best_temperature(own, np.concatenate(list(held.truth)))
-        return np.stack([sharpened(part, temperature) for part in shares])
+        place = np.arange(graph.nodes) % len(folds)
+        for number, fold in enumerate(folds):
+            place[fold.nodes] = number
+        shares = np.empty((graph.nodes, len(self.classes_)))
+        for number, fold in enumerate(folds):
+            inside = place == number
+            shares[inside] = fold.probabilities(scaled, self.ensemble_.class_names, self._options())[inside]
+        nodes, _, truth = held.whole
+        return sharpened(shares, best_temperature(shares[nodes], truth))
 
     @overload
     def explain(
