@@ -225,7 +225,7 @@ def _shuffled(graph: Graph, columns: Sequence[int], rng: np.random.Generator) ->
     else:
         features = graph.features.copy()
         features[:, columns] = features[order][:, columns]
-    return replace(graph, features=features)
+    return replace(graph, features=features, trusted=True)
 
 
 def _rewired(graph: Graph, rng: np.random.Generator) -> Graph:
@@ -233,7 +233,7 @@ def _rewired(graph: Graph, rng: np.random.Generator) -> Graph:
     order = rng.permutation(graph.nodes)
     adjacency = sp.csr_array(graph.adjacency[order][:, order])
     adjacency.sort_indices()
-    return replace(graph, adjacency=adjacency, rows=None)
+    return replace(graph, adjacency=adjacency, rows=None, trusted=True)
 
 
 def _screened(
