@@ -34,6 +34,8 @@ FLAGS = (
     "--remote-debugging-pipe",
 )
 PATIENCE = 20.0
+FIND = "(name => ['#playground ', ''].map(of => document.querySelector(`${of}[data-part='${name}']`)).find(Boolean))"
+"""A part of the playground or, on a page without it, of the explanations, by its name."""
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="needs a Chromium in the PATH (Debian: apt-get install chromium)"
 )
@@ -118,7 +120,7 @@ class Browser:
             self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key)
 
     def text(self, part):
-        return self.evaluate(f"document.querySelector('[data-part=\"{part}\"]').textContent")
+        return self.evaluate(f"{FIND}({json.dumps(part)}).textContent")
 
     def complaints(self):
         """Errors of the console and of scripts."""
@@ -192,7 +194,7 @@ def plain(browser, folder):
 
 
 def handle_centre(browser, k):
-    browser.evaluate("document.querySelector('svg[data-part]').scrollIntoView({block: 'center', behavior: 'instant'})")
+    browser.evaluate("document.querySelector('#playground svg').scrollIntoView({block: 'center', behavior: 'instant'})")
     return browser.evaluate(
         f"(() => {{ const b = document.querySelectorAll('.handle .dot')[{k}].getBoundingClientRect();"
         "return [b.x + b.width / 2, b.y + b.height / 2]; })()"
@@ -209,7 +211,7 @@ def values(browser):
 
 def choose(browser, part, value):
     browser.evaluate(
-        f"(() => {{ const e = document.querySelector('[data-part=\"{part}\"]'); e.value = {json.dumps(value)};"
+        f"(() => {{ const e = {FIND}({json.dumps(part)}); e.value = {json.dumps(value)};"
         "for (const kind of ['input', 'change']) e.dispatchEvent(new Event(kind, {bubbles: true})); })()"
     )
 
@@ -225,7 +227,7 @@ def test_every_plot_is_drawn(any_page):
         "[...document.querySelectorAll('.plot')].map(plot => { const b = plot.querySelector('svg.main-svg')"
         ".getBoundingClientRect(); return Math.min(b.width, b.height); })"
     )
-    assert len(sizes) == 6
+    assert len(sizes) == 7
     assert min(sizes) > 100
 
 
