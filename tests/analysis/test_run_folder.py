@@ -193,3 +193,33 @@ def test_cells_that_a_spreadsheet_would_execute_are_kept_with_a_warning_or_neutr
     assert (tmp_path / "p.csv").read_text() == safe
     assert run(app, ["predict", str(tmp_path / "run"), "--out", str(tmp_path / "p.csv")]) == 0
     assert (tmp_path / "p.csv").read_text() == text
+
+
+def test_a_run_that_is_replaced_twice_while_it_is_read_is_not_mixed(runs, tmp_path, monkeypatch):
+    _, first, second = runs
+    first.save(tmp_path / "run")
+    load, calls = NewtonNetClassifier.load, []
+
+    def slow(path):
+        if not calls:
+            calls.append(path)
+            second.save(tmp_path / "run")
+            found = load(path)
+            first.save(tmp_path / "run")
+            return found
+        return load(path)
+
+    monkeypatch.setattr(NewtonNetClassifier, "load", slow)
+    found = Analysis.load(tmp_path / "run")
+    assert found.model.random_state == first.model.random_state
+
+
+def test_predictions_and_page_of_another_run_are_not_given(runs, tmp_path):
+    _, first, second = runs
+    first.save(tmp_path / "run")
+    found = Analysis.load(tmp_path / "run")
+    second.save(tmp_path / "run")
+    with pytest.raises(ValueError, match="has got another run since it was read"):
+        _ = found.table
+    with pytest.raises(ValueError, match="has got another run since it was read"):
+        _ = found.page

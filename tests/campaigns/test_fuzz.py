@@ -1,8 +1,12 @@
 """Damaged and hostile files: every reader gives a result or a ValueError of one line, in little memory."""
 
+import dataclasses
 import json
 import random
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pyarrow.csv as pacsv
@@ -11,10 +15,13 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from safetensors.torch import save
+from scipy.io import savemat
 
 from newtonnet import Analysis, NewtonNetClassifier
 from newtonnet.datasets import csbm, make_splits
-from newtonnet.datasets.parse import read_graph_file, write_graph_file
+from newtonnet.datasets.entries import CATALOGUE
+from newtonnet.datasets.parse import parse_into, read_graph_file, write_graph_file
 from newtonnet.datasets.sources import read_linkx_splits
 from newtonnet.files import with_sum
 from newtonnet.out_of_core import open_graph, open_store, propagate_to_disk, write_graph
@@ -23,7 +30,8 @@ from newtonnet.search import propose, read_trials, store_path
 from newtonnet.search.study import make_study
 from newtonnet.search.trials import Task, run_task
 from newtonnet.tables import TableOptions, read_tables
-from newtonnet.training import Record, load_checkpoint, save_checkpoint
+from newtonnet.training import Record, load_checkpoint, read_tensors, save_checkpoint
+from newtonnet.training.checkpoint import SUM, TEXT, _checksum
 
 ODD = [
     b"\x00",
@@ -75,16 +83,43 @@ def read(reader):
             raise RuntimeError("a message of several lines") from refusal
 
 
-@pytest.fixture(scope="module")
-def graph():
-    return csbm(0.2, nodes=30, features=4)
+def write_raw(root, graph, rng):
+    """Raw files of four published data sets, with a small graph instead of theirs; the entry and file of each kind."""
+    masks = {f"{part}_masks": np.eye(3, 30, dtype=bool) for part in ("train", "val", "test")}
+    edges, features = np.stack(graph.adjacency.nonzero()), (np.asarray(graph.features) > 0).astype(np.int64)
+    for name in ("chameleon-filtered", "reed98", "wisconsin", "twitch-gamer"):
+        for path in CATALOGUE[name].files:
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+    npz, mat, text, table = (
+        root / CATALOGUE[name].files[0] for name in ("chameleon-filtered", "reed98", "wisconsin", "twitch-gamer")
+    )
+    np.savez(npz, node_features=features, node_labels=graph.labels, edges=edges.T, **masks)
+    info = np.column_stack([graph.labels, graph.labels + 1, features])
+    savemat(mat, {"local_info": info, "A": graph.adjacency.tocsc().astype(np.float64)})
+    rows = [
+        f"{i}\t{','.join(map(str, row))}\t{label}"
+        for i, (row, label) in enumerate(zip(features, graph.labels, strict=True))
+    ]
+    text.write_text("\n".join(["node_id\tfeature\tlabel", *rows, ""]))
+    links = [f"{a}\t{b}" for a, b in edges.T]
+    (root / CATALOGUE["wisconsin"].files[1]).write_text("\n".join(["node_id\tnode_id", *links, ""]))
+    for path in CATALOGUE["wisconsin"].files[2:]:
+        np.savez(root / path, **{key[:-1]: value[0] for key, value in masks.items()})
+    header = "views,mature,life_time,created_at,updated_at,numeric_id,dead_account,language,affiliate"
+    rows = [
+        f"{rng.integers(99)},{label},{rng.integers(9)},2016-02-16,2018-10-12,{i},0,{'EN' if i % 3 else 'DE'},{i % 2}"
+        for i, label in enumerate(graph.labels)
+    ]
+    table.write_text("\n".join([header, *rows, ""]))
+    links = [f"{a},{b}" for a, b in edges.T]
+    (root / CATALOGUE["twitch-gamer"].files[1]).write_text("\n".join(["numeric_id_1,numeric_id_2", *links, ""]))
+    return {"raw npz": npz, "raw mat": mat, "raw text": text, "raw csv": table}
 
 
-@pytest.fixture(scope="module")
-def whole(graph, runs, tmp_path_factory):
-    """A folder with one whole file of every kind: its name, the file that is changed, and its reader."""
-    folder = tmp_path_factory.mktemp("whole")
-    tables, analysis, _ = runs
+def write_files(folder, analysis, write):
+    """One whole file of every kind: the file that is changed, and its reader."""
+    graph = csbm(0.2, nodes=30, features=4)
+    tables = write(folder / "tables", nodes=12).folder
     analysis.save(folder / "run")
     propagate_to_disk(graph, folder / "store", degree=1)
     edges = [np.stack(graph.adjacency.nonzero())]
@@ -95,16 +130,22 @@ def whole(graph, runs, tmp_path_factory):
     stored = np.empty(1, dtype=object)
     stored[0] = {"train": np.arange(9), "valid": np.arange(9, 12), "test": np.arange(12, 15)}
     np.save(folder / "splits.npy", stored, allow_pickle=True)
-    pq.write_table(pacsv.read_csv(tables.folder / "edges.csv", parse_options=LINES), folder / "edges.parquet")
-    pq.write_table(pacsv.read_csv(tables.folder / "nodes.csv", parse_options=LINES), folder / "nodes.parquet")
+    pq.write_table(pacsv.read_csv(tables / "edges.csv", parse_options=LINES), folder / "edges.parquet")
+    pq.write_table(pacsv.read_csv(tables / "nodes.csv", parse_options=LINES), folder / "nodes.parquet")
     study = make_study("csbm-heterophilous", "mlp", splits=1, max_epochs=1, first=())
     task = Task(study, tuple(propose(study, [], 0)[:1]))
-    split = make_splits(graph, count=1)
     with open_search(folder, study) as store:
-        store.append(run_task(task, graph, split))
+        store.append(run_task(task, graph, make_splits(graph, count=1)))
     trials = store_path(folder, study)
-    nodes, links = tables.folder / "nodes.csv", tables.folder / "edges.csv"
+    nodes, links = tables / "nodes.csv", tables / "edges.csv"
     options = TableOptions(label_column="kind")
+    raw = write_raw(folder / "raw", graph, np.random.default_rng(0))
+    entries = dict(zip(raw, ("chameleon-filtered", "reed98", "wisconsin", "twitch-gamer"), strict=True))
+
+    def parse(kind):
+        entry = dataclasses.replace(CATALOGUE[entries[kind]], splits="")
+        return lambda path: parse_into(folder / "parsed.npz", entry, folder / "raw", (), directed=False)
+
     return {
         "csv of nodes": (nodes, lambda path: read_tables(path, links, options)),
         "csv of edges": (links, lambda path: read_tables(nodes, path, options)),
@@ -120,20 +161,37 @@ def whole(graph, runs, tmp_path_factory):
         "adjacency": (folder / "graph" / "adjacency" / "adjacency.json", lambda path: open_graph(path.parents[1])),
         "checkpoint": (folder / "state", lambda path: load_checkpoint(path, fingerprint="f")),
         "published splits": (folder / "splits.npy", read_linkx_splits),
+        **{kind: (path, parse(kind)) for kind, path in raw.items()},
     }
+
+
+@pytest.fixture(scope="module")
+def whole(runs, write, tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("whole")
+        patch.setenv("NEWTONNET_CACHE", str(folder / "cache"))
+        yield write_files(folder, runs[1], write)
 
 
 KINDS = [
     *("csv of nodes", "csv of edges", "parquet of nodes", "parquet of edges", "cache", "model", "run.json", "record"),
     *("search store", "block store", "graph on disk", "adjacency", "checkpoint", "published splits"),
+    *("raw npz", "raw mat", "raw text", "raw csv"),
 ]
+
+SLOW = {
+    **dict.fromkeys(("csv of nodes", "csv of edges", "parquet of nodes", "parquet of edges"), 20_000),
+    **dict.fromkeys(("raw npz", "raw text", "raw csv"), 5000),
+    "raw mat": 300,
+}
+"""Cases of a long campaign for readers that take long; a MATLAB file is read by another process."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_bytes(kind, whole, choose, count, child):
     path, reader = whole[kind]
     data, dice = path.read_bytes(), random.Random(kind)
-    cases = choose(short=40, long=2000)
+    cases = choose(short=25, long=SLOW.get(kind, 100_000))
 
     def work():
         for _ in range(cases):
@@ -142,7 +200,7 @@ def test_bytes(kind, whole, choose, count, child):
             try:
                 read(lambda: reader(path))
             except BaseException:
-                print(f"{kind}: {changed[:400]!r}")
+                print(f"{kind}: {changed!r}")
                 raise
 
     try:
@@ -176,28 +234,105 @@ def swap(value, way, other):
     return changed
 
 
-@pytest.mark.parametrize("kind", ["run.json", "record", "search store", "block store", "graph on disk", "adjacency"])
-def test_values(kind, whole, choose, count, child):
-    """Files that are whole JSON with a right checksum but another value somewhere, found by Hypothesis."""
-    path, reader = whole[kind]
-    text, cases = path.read_text(), choose(short=40, long=2000)
+def signed(text, tensors):
+    """A file of tensors with a right checksum."""
+    return save(tensors, metadata={TEXT: text, SUM: _checksum(text, tensors)})
+
+
+def valid_values(kind, path):
+    """A function from a replacement, as :func:`swap` takes it, to a file of this kind with a right checksum."""
+    if kind == "model":
+        text, tensors, _ = read_tensors(path)
+        known = json.loads(text)
+        return lambda way, other: signed(json.dumps(swap(known, way, other)), tensors)
+    text = path.read_text()
     *before, last = text.splitlines() if kind == "search store" else [text]
     known = json.loads(last)
     known.pop("sum", None)
+
+    def make(way, other):
+        changed = json.dumps(swap(known, way, other), separators=(",", ":"))
+        line = with_sum(changed) if kind == "search store" and changed.endswith("}") else changed
+        return "".join(f"{one}\n" for one in (*before, line)).encode()
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "kind", ["run.json", "record", "search store", "block store", "graph on disk", "adjacency", "model"]
+)
+def test_values(kind, whole, choose, count, child):
+    """Files that are whole JSON with a right checksum but another value somewhere, found by Hypothesis."""
+    path, reader = whole[kind]
+    data, cases, make = path.read_bytes(), choose(short=25, long=2000), valid_values(kind, path)
 
     @settings(
         max_examples=cases, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
     )
     @given(way=st.lists(st.integers(0, 40), min_size=1, max_size=5), other=JSON)
     def check(way, other):
-        changed = json.dumps(swap(known, way, other), separators=(",", ":"))
-        line = with_sum(changed) if kind == "search store" and changed.endswith("}") else changed
-        path.write_text("".join(f"{one}\n" for one in (*before, line)), encoding="utf-8")
+        path.write_bytes(make(way, other))
         read(lambda: reader(path))
 
     try:
         _, code = child(check, bounded=True)
     finally:
-        path.write_text(text)
+        path.write_bytes(data)
     assert code == 0
     count[f"fuzz: {kind}, other values (neither a result nor a ValueError of one line 0)"] += cases
+
+
+def forge(tensor, dice):
+    """Another tensor in its place: other sizes, another type, numbers not finite, far too large or negative."""
+    rows = tensor.reshape(-1, *tensor.shape[1:])
+    wide = torch.float64 if tensor.is_floating_point() else torch.int64
+    ways = [
+        lambda: tensor.flatten(),
+        lambda: rows[:1],
+        lambda: rows[:0],
+        lambda: torch.cat([rows, rows]),
+        lambda: tensor.unsqueeze(0).clone(),
+        lambda: tensor.double(),
+        lambda: tensor.to(torch.int64),
+        lambda: tensor.to(torch.bfloat16),
+        lambda: torch.full(tensor.shape, 2**30, dtype=wide),
+        lambda: torch.full(tensor.shape, 2**62, dtype=wide),
+        lambda: -tensor.to(wide) - 1,
+        lambda: torch.full(tensor.shape, torch.nan),
+    ]
+    return dice.choice(ways)().contiguous()
+
+
+@pytest.mark.parametrize("name", ["newtonnet", "newton-stack", "ridge", "boosting"])
+def test_forged_tensors(name, choose, count, child, tmp_path):
+    """Models with a right checksum and one tensor of another kind: refused, or they predict, or say why they cannot."""
+    graph, path = csbm(0.2, nodes=40, features=5), tmp_path / "model"
+    scaled = dataclasses.replace(graph, features=np.asarray(graph.features) * np.float32([1, 10, 100, 1, 1]))
+    NewtonNetClassifier(name, tune="off", max_epochs=2, folds=2, threads=1).fit(scaled).save(path)
+    dice, cases = random.Random(0), choose(short=25, long=2000)
+    text, tensors, _ = read_tensors(path)
+
+    def work():
+        for _ in range(cases):
+            changed = dice.choice(sorted(tensors))
+            path.write_bytes(signed(text, tensors | {changed: forge(tensors[changed], dice)}))
+            try:
+                read(lambda: NewtonNetClassifier.load(path).predict_set(scaled))
+            except BaseException:
+                print(changed)
+                raise
+
+    _, code = child(work, bounded=True)
+    assert code == 0
+    count["fuzz: model, forged tensors (neither a result nor a ValueError of one line 0)"] += cases
+
+
+@pytest.mark.parametrize("kind", ["record", "search store", "run.json", "block store", "graph on disk", "checkpoint"])
+def test_bytes_that_reach_new_code(kind, choose, count):
+    """The same with atheris, which is guided by the lines that a file reaches."""
+    cases = choose(short=0, long=10_000) or pytest.skip("long campaign only")
+    pytest.importorskip("atheris", reason="needs the package atheris")
+    command = [sys.executable, str(Path(__file__).with_name("atheris_readers.py")), kind, str(cases)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, f"{done.stdout[-2000:]} {done.stderr[-2000:]}"
+    count[f"fuzz: {kind}, by atheris (neither a result nor a ValueError of one line 0)"] += cases

@@ -1,4 +1,4 @@
-"""Fit, predict, save and load for a long time in one process, and from many threads at once."""
+"""Fit, predict, explain, save and load for a long time in one process, and predict from many threads at once."""
 
 import gc
 import os
@@ -6,9 +6,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+from scipy.stats import theilslopes
 
 from newtonnet import NewtonNetClassifier
 from newtonnet.datasets import csbm
+
+MODELS = ("newtonnet", "ridge", "newton-stack", "boosting", "bernnet")
+"""One of every family, in turn."""
 
 
 def resident():
@@ -19,28 +23,35 @@ def resident():
 
 
 def test_memory_and_file_handles_stay_flat(choose, count, tmp_path):
-    graph = csbm(0.2, nodes=200, features=20)
-    model = NewtonNetClassifier(tune="off", max_epochs=3, folds=2, threads=1)
+    graph = csbm(0.2, nodes=120, features=12)
 
-    def cycle():
-        model.fit(graph).save(tmp_path / "model")
+    def cycle(number):
+        name = MODELS[number % len(MODELS)]
+        model = NewtonNetClassifier(name, tune="off", max_epochs=3, folds=2, threads=1).fit(graph)
+        model.save(tmp_path / "model")
         loaded = NewtonNetClassifier.load(tmp_path / "model")
         np.testing.assert_array_equal(loaded.predict_proba(graph), model.predict_proba(graph))
+        loaded.explain(graph, number % graph.nodes)
 
-    end, samples = time.monotonic() + choose(short=6, long=300), []
-    for _ in range(20):
-        cycle()
-    handles = len(os.listdir("/proc/self/fd"))
-    while time.monotonic() < end or len(samples) < 20:
-        cycle()
-        samples.append((time.monotonic(), resident()))
-    assert len(os.listdir("/proc/self/fd")) == handles
-    times, sizes = np.array(samples).T
+    cycles, seconds = choose(short=20, long=1000), choose(short=0, long=90 * 60)
+    samples, handles, start = [], set(), time.monotonic()
+    while len(samples) < cycles or time.monotonic() < start + seconds:
+        cycle(len(samples))
+        samples.append((time.monotonic() - start, resident()))
+        if 2 * len(samples) > cycles:
+            handles.add(len(os.listdir("/proc/self/fd")))
+        if len(samples) % 100 == 0:
+            print(f"{samples[-1][0]:.0f} s, {len(samples)} cycles, {samples[-1][1]:.2f} MB", flush=True)
+    assert len(handles) == 1
+    times, sizes = np.array(samples[len(samples) // 6 :: 1 + len(samples) // 2000]).T  # a sixth is for warming up
     grown = np.median(sizes[-len(sizes) // 4 :]) - np.median(sizes[: len(sizes) // 4])
-    count["soak: cycles of fit, save, load and predict"] += len(samples)
+    slope = 3600 * theilslopes(sizes, times).slope
+    count["soak: cycles of fit, save, load, predict and explain"] += len(samples)
     count["soak: growth in kB between the first and the last quarter"] += round(1000 * grown)
-    count["soak: seconds"] += round(times[-1] - times[0])
-    assert grown < 2
+    count["soak: growth in kB per hour (Theil-Sen)"] += round(1000 * slope)
+    count["soak: seconds"] += round(times[-1])
+    assert grown < choose(short=8, long=2)
+    assert slope < choose(short=np.inf, long=1)
 
 
 def test_one_model_in_eight_threads(choose, count):

@@ -1,5 +1,6 @@
 import contextlib
 import gzip
+import io
 import pickle
 import resource
 from types import SimpleNamespace
@@ -199,6 +200,18 @@ def test_every_download_is_encrypted():
     from newtonnet.datasets import sources
 
     assert all(source.url.startswith("https://") for source in (sources.OgbnArxiv, sources.TwitchGamer))
+
+
+def test_a_matlab_file_that_crashes_its_reader_is_refused(tmp_path, own_cache):
+    raw = tmp_path / "LINKXDataset" / "penn94" / "raw"
+    raw.mkdir(parents=True)
+    whole = io.BytesIO()
+    savemat(whole, {"A": sp.csc_matrix(np.ones((3, 3))), "local_info": np.ones((3, 7), dtype=np.uint16)})
+    data = bytearray(whole.getvalue())
+    data[240:244] = b"\xff\xff\xff\x7f"  # among the row indices: inside this process, a segmentation fault
+    (raw / "data.mat").write_bytes(data)
+    with pytest.raises(ValueError, match=r"is not a MATLAB file with A, local_info \(the reader ended with code -"):
+        load("penn94", data_root=tmp_path)
 
 
 def test_genius_reads_its_file_and_is_symmetrised(tmp_path, own_cache):

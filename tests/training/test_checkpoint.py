@@ -28,6 +28,23 @@ def test_every_damaged_checkpoint_is_refused(tmp_path, rng):
         np.testing.assert_array_equal(tensors["b"], np.ones((4, 5)))
 
 
+def test_what_was_read_does_not_change_with_the_file(tmp_path):
+    path = tmp_path / "state"
+    save_checkpoint(path, {"a": torch.ones(2000)}, fingerprint="f")
+    tensors = load_checkpoint(path, fingerprint="f")
+    with path.open("r+b") as stream:  # in place, as cp does
+        stream.write(bytes(path.stat().st_size))
+    assert tensors["a"].tolist() == [1] * 2000
+
+
+def test_a_large_file_of_another_format_is_refused_unread(tmp_path):
+    with (tmp_path / "state").open("wb") as stream:
+        stream.write(b"something else")
+        stream.truncate(1 << 40)
+    with pytest.raises(ValueError, match="another format"):
+        load_checkpoint(tmp_path / "state", fingerprint="f")
+
+
 def test_a_checkpoint_from_before_there_were_checksums_is_read(tmp_path):
     save_file({"a": torch.ones(2)}, tmp_path / "state", metadata={"newtonnet": json.dumps({"fingerprint": "f"})})
     assert load_checkpoint(tmp_path / "state", fingerprint="f")["a"].tolist() == [1, 1]

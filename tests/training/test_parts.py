@@ -1,5 +1,6 @@
 """A population cut into parts, one after another or side by side, is the same population."""
 
+import gc
 import signal
 import threading
 from dataclasses import replace
@@ -132,6 +133,20 @@ def test_a_hidden_layer_counts_where_it_is_kept_and_features_never(graph):
     assert dense < 0.5 * hidden  # its hidden layer is made anew on the way back
 
 
+@pytest.mark.parametrize("name", ["newtonnet", "newton-stack", "tuned-gcn"])
+def test_measuring_a_member_leaves_nothing_in_memory(graph, name):
+    def live():
+        gc.collect()
+        return sum(issubclass(type(thing), torch.Tensor) for thing in gc.get_objects())
+
+    model = build(name, graph, seeds=[0])
+    inputs = model.prepare(graph)
+    member_bytes(model, inputs)
+    before = live()
+    member_bytes(model, inputs)
+    assert live() == before
+
+
 def test_parts_keep_all_threads_busy_and_progress_counts_all(graph, members):
     splits, configs = members
     model = build("newtonnet", graph, OPTIONS, seeds=[config.seed for config in configs])
@@ -145,3 +160,19 @@ def test_parts_keep_all_threads_busy_and_progress_counts_all(graph, members):
 def test_threads_below_one_are_refused(graph, members):
     with pytest.raises(ValueError, match="threads must be at least 1"):
         train(graph, *members, threads=0)
+
+
+@pytest.mark.parametrize("most", [0, 1])
+def test_parts_train_in_as_many_threads_as_can_be_started(graph, members, monkeypatch, most):
+    expected = train(graph, *members, threads=1)
+    start, started = threading.Thread.start, []
+
+    def limited(thread):
+        if len(started) >= most:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    same(train(graph, *members, threads=3), expected)
+    assert len(started) == most

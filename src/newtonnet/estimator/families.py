@@ -91,7 +91,7 @@ class PopulationFamily(Family):
             threads=options.threads,
             max_memory=options.max_memory,
             stop=stop,
-            progress=progress,
+            on_epoch=progress,
         )
         if population.filter is not None and hasattr(shape, "points"):
             shape = replace(shape, points=tuple(population.filter.points.tolist()))
@@ -111,7 +111,7 @@ class PopulationFamily(Family):
     ) -> Iterator[NDArray[np.float32]]:
         """Rebuild the population for the graph, that of its training or another."""
         population = rebuild(members, graph)
-        labels = np.repeat(graph.labels[:, None], len(members), axis=1)
+        labels = np.repeat(graph.truth[:, None], len(members), axis=1)
         return _probabilities(population, graph, labels, options.device, range(len(members)))
 
 
@@ -127,11 +127,19 @@ def rebuild(members: Sequence[Member], graph: Graph) -> Population:
         )
     population = build(first.model, graph, first.options, seeds=[member.seed for member in members])
     axes = population.axes.items()
-    try:
+    with fitting_weights():
         population.put({name: torch.cat([member.state[name] for member in members], dim=axis) for name, axis in axes})
-    except (KeyError, RuntimeError, IndexError, ValueError) as reason:
-        raise ValueError(f"the weights of this model do not fit its options: {reason}; fit it again") from reason
     return population
+
+
+@contextmanager
+def fitting_weights() -> Iterator[None]:
+    """One clear error for weights, read from a file, that are not those of the model's options."""
+    try:
+        yield
+    except (LookupError, RuntimeError, TypeError) as reason:
+        said = " ".join(str(reason).split())
+        raise ValueError(f"the weights of this model do not fit its options: {said}; fit it again") from reason
 
 
 def _alone(population: Population, member: int) -> Population:
@@ -142,24 +150,25 @@ def _state(population: Population, member: int) -> dict[str, Tensor]:
     return {name: parameter.detach().cpu() for name, parameter in _alone(population, member).named_parameters()}
 
 
-def shown_labels(graph: Graph, split: Split) -> NDArray[np.int64]:
-    """The labels of a split's training nodes, -1 everywhere else."""
-    shown = np.full(graph.nodes, -1, dtype=np.int64)
-    shown[split.train] = graph.labels[split.train]
+def shown_labels(graph: Graph, split: Split) -> NDArray[Any]:
+    """The labels of a split's training nodes, -1 everywhere else; of numbers NaN."""
+    shown = np.full_like(graph.truth, -1 if graph.targets is None else np.nan)
+    shown[split.train] = graph.truth[split.train]
     return shown
 
 
 def _probabilities(
-    population: Population, graph: Graph, labels: NDArray[np.int64], device: str, members: Sequence[int]
+    population: Population, graph: Graph, labels: NDArray[Any], device: str, members: Sequence[int]
 ) -> Iterator[NDArray[np.float32]]:
-    """Probabilities of members that are each shown their column of the labels ``(n, P)``."""
+    """Probabilities, or numbers, by members that are each shown their column of the labels ``(n, P)``."""
     population.to(device)
     inputs = population.prepare(graph, device)
     with torch.no_grad():
         for member in members:
             shown = inputs.show(torch.tensor(labels[:, member], device=device))
             logits: Tensor = _alone(population, member)(shown)
-            yield torch.softmax(logits[:, 0], dim=1).cpu().numpy()
+            answers = logits[:, 0] if graph.targets is not None else torch.softmax(logits[:, 0], dim=1)
+            yield answers.cpu().numpy()
 
 
 class BankFamily(Family):
@@ -192,18 +201,26 @@ class BankFamily(Family):
     ) -> Iterator[NDArray[np.float64]]:
         """No node's own label enters its row, so all known labels may be shown."""
         for member in members:
-            yield predict_bank(member.state, member.options, graph, graph.labels)
+            with fitting_weights():
+                shares = predict_bank(member.state, member.options, graph, graph.truth)
+            yield shares
 
 
 def _train(
     graph: Graph, candidate: Candidate, fold: Split, options: TrainingOptions, stop: Callable[[], bool]
 ) -> Member:
-    shape, seed = candidate.setting.options, options.seed + fold.index
-    config = candidate.setting.config
+    shape, seed, config = candidate.setting.options, options.seed + fold.index, candidate.setting.config
     trained = BANK[candidate.model][1](
-        graph, fold, shape, seed=seed, threads=options.threads, stop=stop, class_weight=config.class_weight
+        graph,
+        fold,
+        shape,
+        seed=seed,
+        threads=options.threads,
+        stop=stop,
+        absolute=config.loss == "absolute",
+        class_weight=config.class_weight,
     )
-    reached = score(config.metric, trained.held, graph.labels[fold.validation])
+    reached = score(config.metric, trained.held, graph.truth[fold.validation])
     outcome = replace(
         UNBEGUN, status="done", reason="", epochs=1, best_epoch=1, validation=reached, seconds=trained.seconds
     )
@@ -266,7 +283,7 @@ class OutOfCoreFamily(Family):
                 max_memory=memory,
                 threads=options.threads,
                 stop=lambda: begun and stop(),
-                progress=note,
+                on_epoch=note,
             )
             for fold, record, state in zip(folds, records, states, strict=True):
                 member = Member(OUT_OF_CORE_MODEL, setting.options, options.seed + fold.index, state, None, record)

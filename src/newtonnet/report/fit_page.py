@@ -17,6 +17,7 @@ from .findings import (
     GraphHomophily,
     HeldOutResults,
     History,
+    NumberResults,
     PrecisionRecall,
     Response,
     SetCoverage,
@@ -24,6 +25,7 @@ from .findings import (
     filter_shape,
 )
 from .markup import document, facts, fill, paragraphs, plot, script_data, table
+from .numbers import NUMBER_MEANINGS, number_sections, summary_numbers, target_facts
 from .why import why_section
 from .words import (
     DASH,
@@ -73,47 +75,72 @@ def render_findings(findings: Findings) -> str:
     """The page of a fit as one self-contained HTML document, which loads nothing."""
     shape = filter_shape(findings.response) if findings.response is not None else None
     spectrum_alone = shape is None and findings.spectrum is not None and findings.data.edges > 0
-    classes = counted(len(findings.data.class_names), "class")
-    size = f"{counted(findings.data.nodes, 'node')}, {counted(findings.data.edges, 'edge')}, {classes}"
+    learned = counted(len(findings.data.class_names), "class")
+    if findings.data.target is not None:
+        learned = f"target {findings.data.target.name}"
+    size = f"{counted(findings.data.nodes, 'node')}, {counted(findings.data.edges, 'edge')}, {learned}"
+    numbers = findings.data.target is not None
+    sections = {
+        "quality": ("How good", _quality(findings)),
+        "failing": ("For whom it fails", _failing(findings)),
+        "sure": ("How sure", _sure(findings)),
+        "why-section": ("Why these predictions", why_section(findings.explained, findings.data.class_names)),
+        "matters": ("What matters", _matters(findings.importance)),
+        "tried": ("What was tried", _tried(findings)),
+        "filter": ("The graph's spectrum" if spectrum_alone else "The learned filter", _filter(findings, shape)),
+        "play": ("Filter playground", _playground(findings, shape)),
+        "training": (
+            "Training",
+            training_section(findings.history, findings.homophily, metric=findings.metric, numbers=numbers),
+        ),
+        "data": ("Data", _data(findings)),
+        "again": ("Settings and command", _settings(findings) + _command(findings)),
+    }
+    if numbers:  # what they say of classes is said of numbers under the first
+        sections = {name: part for name, part in sections.items() if name not in ("failing", "sure", "matters")}
     body = fill(
         "fit_page.html",
         title=escape(findings.title),
         subtitle=escape(f"{size}; model {findings.model}"),
         summary=_summary(findings),
-        filter_title="The graph's spectrum" if spectrum_alone else "The learned filter",
-        filter=_filter(findings, shape),
-        playground=_playground(findings, shape),
-        training=training_section(findings.history, findings.homophily, metric=findings.metric),
-        quality=_quality(findings),
-        failing=_failing(findings),
-        sure=_sure(findings),
-        matters=_matters(findings.importance),
-        tried=_tried(findings),
-        why=why_section(findings.explained, findings.data.class_names),
-        data=_data(findings),
-        settings=_settings(findings),
-        command=escape(findings.command),
+        contents="".join(f'<li><a href="#{name}">{title}</a></li>' for name, (title, _) in sections.items()),
+        sections="".join(_section(name, title, html) for name, (title, html) in sections.items()),
         version=escape(findings.version),
     )
     return document(findings.title, body, scripts=("page.js", "polynomial.js", "playground.js", "why.js"))
+
+
+def _section(name: str, title: str, html: str) -> str:
+    heading = f'<h2 id="{name}-title">{title}</h2>'
+    return f'<section id="{name}" aria-labelledby="{name}-title">{heading}{html}</section>\n'
+
+
+def _command(findings: Findings) -> str:
+    return f"<h3>Command</h3><pre><code>{escape(findings.command)}</code></pre>"
 
 
 def _summary(findings: Findings) -> str:
     """The headline, the scores, the most important numbers and the warnings."""
     first, *others = describe(findings)
     homophily = findings.homophily
-    numbers = {
-        "homophily": percent(homophily.measured),
-        "expected by chance": percent(homophily.chance),
-        "learned homophily": percent(homophily.learned),
-        "total time": duration(findings.seconds),
-    }
-    if findings.evaluation is not None:
-        numbers = {f"held-out {metric_name(findings.metric)}": percent(findings.evaluation.ours.mean), **numbers}
+    numbers, evaluation = (
+        {
+            "homophily": percent(homophily.measured),
+            "expected by chance": percent(homophily.chance),
+            "learned homophily": percent(homophily.learned),
+            "total time": duration(findings.seconds),
+        },
+        findings.evaluation,
+    )
+    if findings.data.target is not None:
+        found = evaluation if isinstance(evaluation, NumberResults) else None
+        numbers = {**summary_numbers(homophily, found, findings.metric), "total time": duration(findings.seconds)}
+    elif evaluation is not None:
+        numbers = {f"held-out {metric_name(findings.metric)}": percent(evaluation.ours.mean), **numbers}
     shown = {name: value for name, value in numbers.items() if value != DASH}
-    meanings = [text for name, text in MEANINGS.items() if name in shown]
-    if findings.evaluation is not None and findings.evaluation.method:
-        meanings.insert(0, findings.evaluation.method)
+    meanings = [text for name, text in (MEANINGS | NUMBER_MEANINGS).items() if name in shown]
+    if isinstance(evaluation, HeldOutResults) and evaluation.method:
+        meanings.insert(0, evaluation.method)
     warnings = [*findings.warnings, *findings.data.warnings]
     items = "".join(f"<li>{escape(text)}</li>" for text in warnings)
     notice = f'<div class="notice" role="note"><strong>Warnings</strong><ul>{items}</ul></div>' if warnings else ""
@@ -152,6 +179,9 @@ def _filter(findings: Findings, shape: FilterShape | None) -> str:
         below.append(
             f"The spectrum is an estimate. The energy of the labels{filled} shows which frequencies separate the "
             "classes: a good filter keeps them."
+            if findings.data.target is None
+            else "The spectrum is an estimate. The energy of the numbers (predicted ones where they are unknown) shows "
+            "which frequencies they have: a good filter keeps them."
         )
     picture = plot("filter-plot", figures.spectral_figure(shape, spectrum), alternative=alternative)
     return paragraphs(above) + picture + paragraphs(*below, css_class="quiet") + numbers
@@ -195,9 +225,17 @@ def _playground_data(shape: FilterShape, response: Response, spectrum: Spectrum 
 
 
 def training_section(
-    history: Sequence[History], homophily: GraphHomophily, *, metric: str, name: str = "training"
+    history: Sequence[History],
+    homophily: GraphHomophily,
+    *,
+    metric: str,
+    name: str = "training",
+    numbers: bool = False,
 ) -> str:
-    """The training curves of all splits; ``name`` is a prefix of the figures' names that is unique on the page."""
+    """The training curves of all splits; ``name`` is a prefix of the figures' names that is unique on the page.
+
+    Of ``numbers`` as targets homophily is a correlation.
+    """
     history = [one for one in history if one.epochs]
     if not history:
         return paragraphs("The training curves were not recorded.")
@@ -213,6 +251,15 @@ def training_section(
     if not ends:
         return scores + paragraphs("This model does not learn a homophily.", css_class="quiet")
     known = f"Known labels: {percent(homophily.measured)}; chance: {percent(homophily.chance)}."
+    if numbers:
+        ends_at = f"{decimal(min(ends), 2)} to {decimal(max(ends), 2)} at the end"
+        correlation = plot(
+            f"{name}-homophily-plot",
+            figures.homophily_figure(history, homophily, numbers=True),
+            alternative=f"Correlation of neighbours over epochs, {ends_at}.",
+            caption="Correlation of neighbours' predicted numbers; training nodes keep their own.",
+        )
+        return f'<div class="pair">{correlation}{scores}</div>'
     learned = plot(
         f"{name}-homophily-plot",
         figures.homophily_figure(history, homophily),
@@ -227,6 +274,8 @@ def _quality(findings: Findings) -> str:
     evaluation = findings.evaluation
     if evaluation is None:
         return paragraphs(UNEVALUATED)
+    if isinstance(evaluation, NumberResults):
+        return number_sections(evaluation, findings.data.class_names[0], _comparison(evaluation, findings.metric))
     names, counts = findings.data.class_names, findings.data.class_counts
     return fill(
         "evaluation.html",
@@ -240,7 +289,7 @@ def _quality(findings: Findings) -> str:
 def _failing(findings: Findings) -> str:
     """Which classes are taken for which, and which nodes are predicted wrong most often."""
     evaluation, names = findings.evaluation, findings.data.class_names
-    if evaluation is None:
+    if not isinstance(evaluation, HeldOutResults):
         return paragraphs(UNEVALUATED)
     said = failures(evaluation, names) or "No class and no group of nodes is clearly worse than the others."
     rows = [
@@ -255,7 +304,8 @@ def _failing(findings: Findings) -> str:
 def _sure(findings: Findings) -> str:
     """How far the probabilities are off, and the sets of plausible classes."""
     sets = _sets(findings.sets, findings.data.class_names)
-    calibration = paragraphs(UNEVALUATED) if findings.evaluation is None else _calibration(findings.evaluation)
+    evaluation = findings.evaluation
+    calibration = _calibration(evaluation) if isinstance(evaluation, HeldOutResults) else paragraphs(UNEVALUATED)
     return f"<h3>Probabilities</h3>{calibration}<h3>Prediction sets</h3>{sets}"
 
 
@@ -313,7 +363,7 @@ def _tried(findings: Findings) -> str:
     return paragraphs(said) + table(header, rows, caption=caption, words=2)
 
 
-def _comparison(evaluation: HeldOutResults, metric: str) -> str:
+def _comparison(evaluation: HeldOutResults | NumberResults, metric: str) -> str:
     models = (evaluation.ours, *evaluation.others)
     name = metric_name(metric)
     means = "; ".join(f"{scores.model} {percent(scores.mean)}" for scores in models)
@@ -464,10 +514,12 @@ def _data(findings: Findings) -> str:
         "connected components": f"{data.components:,}",
         "edges between labelled nodes": f"{findings.homophily.labelled_edges:,}",
     }
+    read = paragraphs(f"Columns were read as {data.columns}.") if data.columns else ""
+    if data.target is not None:
+        return f'<div class="facts">{facts(rows)}</div>{read}{target_facts(data)}'
     counts = zip(data.class_names, data.class_counts, strict=True)
     cells = [(name, f"{count:,}", percent(count / data.labelled)) for name, count in counts]
     classes = table(("class", "labelled nodes", "share"), cells, caption="Labelled nodes of each class")
-    read = paragraphs(f"Columns were read as {data.columns}.") if data.columns else ""
     return f'<div class="facts">{facts(rows)}</div>{read}{classes}'
 
 
