@@ -1,6 +1,7 @@
 import errno
 import os
 import signal
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from newtonnet.files import (
     parse_json,
     scratch,
     whole_file,
+    whole_files,
     with_sum,
     without_sum,
     write_whole,
@@ -67,6 +69,32 @@ def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path):
         assert set(tmp_path.iterdir()) == {temporary, folder}
         temporary.write_text("whole")
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_a_folder_without_a_lock_is_removed_by_the_next(tmp_path):
+    (tmp_path / "work-made.newtonnet").mkdir()  # its process was killed before it had made the lock
+    (tmp_path / "work-removed.newtonnet").mkdir()
+    (tmp_path / "work-removed.newtonnet" / "piece").write_text("half")  # or while it removed the folder
+    (tmp_path / "other").mkdir()
+    (tmp_path / "work-link.newtonnet").symlink_to(tmp_path / "other")
+    with scratch(tmp_path, "work-") as folder:
+        assert {path.name for path in tmp_path.iterdir()} == {folder.name, "other", "work-link.newtonnet"}
+    assert list((tmp_path / "other").iterdir()) == []
+
+
+def test_a_folder_that_is_taken_for_abandoned_at_once_is_made_again(tmp_path, monkeypatch):
+    make, made = tempfile.mkdtemp, []
+
+    def stolen(**options):
+        made.append(make(**options))
+        if len(made) == 1:
+            os.rmdir(made[0])
+        return made[-1]
+
+    monkeypatch.setattr(tempfile, "mkdtemp", stolen)
+    with scratch(tmp_path, "work-") as folder:
+        assert folder.is_dir()
+    assert len(made) == 2
 
 
 def test_files_of_a_running_process_and_of_others_are_left_alone(tmp_path):
@@ -136,3 +164,15 @@ def test_every_changed_byte_of_a_line_with_a_sum_is_noticed():
 def test_json_that_is_nested_too_deeply_is_a_value_error():
     with pytest.raises(ValueError, match="nested too deeply"):
         parse_json("[" * 10**5)
+
+
+def test_an_error_while_a_set_is_written_names_the_folder(tmp_path):
+    def write():
+        with whole_files(tmp_path) as new:
+            (new / "a").write_text("half")
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left") as caught:
+        write()
+    assert caught.value.filename == str(tmp_path)
+    assert list(tmp_path.iterdir()) == []

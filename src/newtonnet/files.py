@@ -139,13 +139,12 @@ def whole_files(folder: Path) -> Iterator[Path]:
     killed before it has moved them, :func:`finish` does. The caller holds a lock of the folder.
     """
     finish(folder)
-    with scratch(folder, f"{OWN}-new-") as new:
+    with named_errors(folder), scratch(folder, f"{OWN}-new-") as new:
         yield new
-        with named_errors(folder):
-            for path in new.iterdir():
-                sync(path)
-            sync(new)
-            rename(new, folder / COMMITTED)
+        for path in new.iterdir():
+            sync(path)
+        sync(new)
+        rename(new, folder / COMMITTED)
     finish(folder)
 
 
@@ -194,9 +193,12 @@ def _claim(parent: Path, start: str, end: str | None = None) -> tuple[Path, int]
     """A new folder, or file if its name gets an ``end``, and the descriptor that locks it while its process runs."""
     while True:
         if end is None:
-            place = Path(tempfile.mkdtemp(prefix=start, dir=parent))
+            place = Path(tempfile.mkdtemp(prefix=start, suffix=OWN, dir=parent))
             lock = place / LOCK
-            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+            except FileNotFoundError:
+                continue  # another process has just taken it for abandoned
         else:
             descriptor, name = tempfile.mkstemp(prefix=start, suffix=end, dir=parent)
             lock = place = Path(name)
@@ -205,21 +207,27 @@ def _claim(parent: Path, start: str, end: str | None = None) -> tuple[Path, int]
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
         if lock.exists():
             return place, descriptor
-        os.close(descriptor)  # another process has just taken it for abandoned
+        os.close(descriptor)  # as above
 
 
 def _remove_abandoned(parent: Path, start: str, end: str | None = None) -> None:
-    """Remove what killed processes of this user left: what :func:`_claim` made and no process has locked."""
+    """Remove what killed processes of this user left: what :func:`_claim` made and no process has locked.
+
+    A folder whose name says that it is ours may have no lock: its process was killed just after it had made the folder,
+    or while it removed it.
+    """
     for name in os.listdir(parent) if sys.platform != "win32" else ():
         if not (name.startswith(start) and name.endswith(end or "")):
             continue
         place = parent / name
-        with suppress(OSError):  # it is locked, of another user, or gone
-            descriptor = os.open(place / LOCK if end is None else place, os.O_RDWR | os.O_NOFOLLOW)
+        with suppress(OSError):  # it is locked, or gone
+            if place.is_symlink() or place.stat().st_uid != os.getuid():
+                continue
+            made = os.O_CREAT if end is None and name.endswith(OWN) else 0
+            descriptor = os.open(place / LOCK if end is None else place, os.O_RDWR | os.O_NOFOLLOW | made, 0o600)
             try:
-                if os.fstat(descriptor).st_uid == os.getuid():
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    shutil.rmtree(place) if end is None else place.unlink()
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(place) if end is None else place.unlink()
             finally:
                 os.close(descriptor)
 

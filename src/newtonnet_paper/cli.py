@@ -106,6 +106,9 @@ def reproduce(
     if claim is None:
         raise ValueError(f"name a claim: {', '.join(sorted(CLAIMS))}")
     if out is not None:
+        from .drawings import check_drawing
+
+        check_drawing()
         check_writable(out / "figures" / "figure.png")
     if claim == "all":
         if (datasets, time_limit, nodes, features, homophilies, workers, address) != (None,) * 7:

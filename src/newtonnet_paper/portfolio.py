@@ -16,7 +16,7 @@ from newtonnet.datasets import load_dataset, load_splits
 from newtonnet.estimator import NewtonNetClassifier, defaults_of
 from newtonnet.graphs import Graph
 from newtonnet.search import shape_key
-from newtonnet.training import override
+from newtonnet.training import Progress, override
 
 from .claim import Line, Request, Unit, define_claim, own_lines, pending
 from .exhibit import Finding, Report, Value, Verdict, make_table, nothing_stored
@@ -132,11 +132,11 @@ def _train(dataset: str, setting: PooledSetting, index: int) -> dict[str, Any]:
     begun = time.process_time()
     reached: dict[float, float] = {}
 
-    def progress(what: str, share: float, best: float) -> None:
+    def on_epoch(state: Progress) -> None:
         spent = time.process_time() - begun
         mark = next((mark for mark in MARKS if spent <= mark), None)
         if mark is not None:
-            reached[mark] = round(max(best, *reached.values(), 0.0), 5)
+            reached[mark] = round(max(state.best, *reached.values(), 0.0), 5)
 
     classifier = NewtonNetClassifier(
         setting.model, tune="off", settings=setting.changes, metric=metric, time_limit=None, threads=1
@@ -147,7 +147,7 @@ def _train(dataset: str, setting: PooledSetting, index: int) -> dict[str, Any]:
             validation=validation,
             show_validation=False,
             stop=lambda: time.process_time() - begun > SECONDS,
-            progress=progress,
+            on_epoch=on_epoch,
         )
     except ValueError as reason:  # its loss was not finite, or there is no room for it
         return {"metric": metric, "validation": None, "reason": str(reason), "cpu": _since(begun), "curve": []}

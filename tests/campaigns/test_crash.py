@@ -5,6 +5,9 @@ import random
 import shutil
 import signal
 import time
+from collections import Counter
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,11 +16,13 @@ import torch
 from newtonnet import Analysis
 from newtonnet.analysis import FILES
 from newtonnet.cli import app, run
-from newtonnet.datasets import csbm
+from newtonnet.datasets import csbm, make_splits
 from newtonnet.datasets.parse import read_graph_file, write_graph_file
-from newtonnet.files import write_whole
 from newtonnet.out_of_core import open_store, propagate_to_disk
-from newtonnet.search import read_trials
+from newtonnet.search import open_store as open_search
+from newtonnet.search import propose, read_trials, store_path
+from newtonnet.search.study import make_study
+from newtonnet.search.trials import Task, run_task
 from newtonnet.training import load_checkpoint, save_checkpoint
 
 TINY = ["--no-tune", "--max-epochs", "1", "--threads", "1", "--folds", "0"]
@@ -152,25 +157,78 @@ def test_the_cache_of_a_data_set(choose, count, kill_at, tmp_path):
         count["crash: kills of the cache (half-written accepted 0)"] += 1
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_random_moments(choose, count, number, tmp_path):
-    """A child writes checkpoints and texts one after the other until it is killed; the last whole ones are there."""
-    dice = random.Random(int(number))
-    for _ in range(choose(short=15, long=1000)):
+class Loop:
+    """A run, a search, a cache, a store and a checkpoint, written again and again; each has its number in it."""
+
+    def __init__(self, folder, runs):
+        graph = csbm(0.2, nodes=40, features=4)
+        study = make_study("csbm-heterophilous", "mlp", splits=1, max_epochs=1, first=())
+        task = Task(study, tuple(propose(study, [], 0)[:1]))
+        self.folder, self.runs, self.graph, self.study = folder, runs, graph, study
+        (self.trial,) = run_task(task, graph, make_splits(graph, count=1))
+        propagate_to_disk(graph, folder / "whole", degree=1)
+        self.checksum = open_store(folder / "whole").checksum
+
+    def write(self, number, say):
+        analysis = self.runs[number % 2]
+        replace(analysis, run=replace(analysis.run, outcome={"number": number})).save(self.folder / "run")
+        say(b"r")
+        with open_search(self.folder, self.study) as store:
+            there = len(store.trials())
+            store.append([replace(self.trial, number=there, beside=(there,))])
+        say(b"t")
+        save_checkpoint(self.folder / "state", {"a": torch.full((200,), float(number))}, fingerprint="f")
+        say(b"c")
+        write_graph_file(self.folder / "graph.npz", self.graph, np.zeros((0, 40), dtype=np.uint8), {})
+        say(b"g")
+        propagate_to_disk(self.graph, self.folder / f"store {number % 3}", degree=1)
+        if number % 3 == 2:
+            shutil.rmtree(self.folder / "store 0", ignore_errors=True)
+
+    def check(self, number, done):
+        """What was reported as written is there, or what came next, and it is whole."""
+        found = Analysis.load(self.folder / "run")
+        last = found.run.outcome["number"]
+        assert last in (number, number + 1)
+        assert found.model.random_state == self.runs[last % 2].model.random_state
+        assert found.table.equals(self.runs[last % 2].table)
+        trials = read_trials(store_path(self.folder, self.study))
+        assert [trial.number for trial in trials] == list(range(len(trials)))
+        assert 0 <= len(trials) - done["t"] <= 1
+        kept = load_checkpoint(self.folder / "state", fingerprint="f")["a"].unique().tolist() if done["c"] else [0]
+        assert len(kept) == 1
+        graph = read_graph_file(self.folder / "graph.npz")
+        assert (graph is None) == (done["g"] == 0) or graph[0].checksum == self.graph.checksum
+        for path in self.folder.glob("store *"):
+            propagate_to_disk(self.graph, path, degree=1)
+            assert open_store(path, verify=True).checksum == self.checksum
+        return last, len(trials)
+
+
+@pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGTERM], ids=["SIGKILL", "SIGTERM"])
+def test_random_moments(choose, count, signal_number, runs, tmp_path):
+    """Children write all kinds of files in turn until they are killed; SIGTERM as on the command line, like Ctrl-C."""
+    dice, loop, number, done = random.Random(int(signal_number)), Loop(tmp_path, runs[1:]), 0, Counter()
+    loop.write(0, lambda what: done.update([what.decode()]))
+    for _ in range(choose(short=8, long=1000)):
+        reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            for i in range(10**9):
-                save_checkpoint(tmp_path / "state", {"a": torch.full((200,), float(i))}, fingerprint="f")
-                write_whole(tmp_path / "text", f"{i} " * 50)
-        time.sleep(0.02 + dice.random() * 0.05)
-        os.kill(child, number)
+            try:
+                signal.signal(signal.SIGTERM, signal.default_int_handler)
+                for one in range(number + 1, 10**9):
+                    loop.write(one, partial(os.write, writer))
+            finally:
+                os._exit(1)
+        os.close(writer)
+        time.sleep(dice.random() * 0.15)
+        os.kill(child, signal_number)
+        with open(reader) as stream:
+            done.update(stream.read())
         os.waitpid(child, 0)
-        if (tmp_path / "state").exists():
-            assert len(set(load_checkpoint(tmp_path / "state", fingerprint="f")["a"].tolist())) == 1
-        if (tmp_path / "text").exists():
-            assert len(set((tmp_path / "text").read_text().split())) == 1
-        count[f"crash: random {signal.Signals(number).name} (files lost 0)"] += 1
-    save_checkpoint(tmp_path / "state", {"a": torch.ones(1)}, fingerprint="f")
-    write_whole(tmp_path / "text", "end")
-    assert {path.name for path in tmp_path.iterdir()} == {"state", "text"}
+        number, done["t"] = loop.check(done["r"] - 1, done)
+        done["r"] = number + 1
+        count[f"crash: random {signal.Signals(signal_number).name} (runs lost 0, trials lost or doubled 0)"] += 1
+    loop.write(number + 1, lambda what: None)
+    assert {path.name for path in (tmp_path / "run").iterdir()} == set(FILES)
+    assert not [path for path in tmp_path.rglob("*.newtonnet*") if path.parent.name != ".locks"]

@@ -2,7 +2,12 @@
 
 import errno
 import io
+import os
+import resource
 import shutil
+import subprocess
+import threading
+from collections import Counter
 from contextlib import redirect_stderr, redirect_stdout
 
 import pytest
@@ -16,33 +21,45 @@ from newtonnet.out_of_core import open_store, propagate_to_disk
 TINY = ["--no-tune", "--max-epochs", "1", "--threads", "1", "--folds", "0"]
 
 
+def fit(tables, folder, *more):
+    """Fit by the command line; its exit code and the last line of its messages."""
+    said = io.StringIO()
+    command = ["fit", *tables.arguments, "--label-column", "kind", "--out", str(folder), *TINY, "--seed", "7", *more]
+    with redirect_stderr(said), redirect_stdout(io.StringIO()):
+        code = run(app, command)
+    return f"{code} {said.getvalue().splitlines()[-1]}"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def imports(runs, tmp_path_factory):
+    """One fit beforehand, so that the children find everything imported."""
+    fit(runs[0], tmp_path_factory.mktemp("imports") / "run")
+
+
+def check(answer, folder):
+    """A fault ended with one clear line or did not matter, and a run is whole."""
+    code, _, line = answer.partition(" ")
+    assert code in "02", answer  # what only tidies up may fail
+    assert code == "0" or (line.startswith(("newtonnet: /", "newtonnet: not enough memory")) and ";" in line), answer
+    found = Analysis.load(folder)
+    assert found.run.finished
+    assert found.predict().table.equals(found.table)
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EMFILE, errno.EROFS], ids=errno.errorcode.get)
 def test_a_failing_disk_under_fit(number, choose, count, fail_at, runs, tmp_path):
     tables, old, _ = runs
     old.save(tmp_path / "old")
-
-    def fit(folder):
-        said = io.StringIO()
-        command = ["fit", *tables.arguments, "--label-column", "kind", "--out", str(folder), *TINY, "--seed", "7"]
-        with redirect_stderr(said), redirect_stdout(io.StringIO()):
-            code = run(app, command)
-        return f"{code} {said.getvalue().splitlines()[-1]}"
-
     place, step = 1, choose(short=9, long=1)
     while True:
         folder = tmp_path / f"run {place}"
         shutil.copytree(tmp_path / "old", folder)
-        answer = fail_at(lambda folder=folder: fit(folder), place, number)
-        found = Analysis.load(folder)
-        assert found.run.finished
-        assert found.predict().table.equals(found.table)
+        answer = fail_at(lambda folder=folder: fit(tables, folder), place, number)
+        check("0" if answer is None else answer, folder)
         if answer is None:
             break
-        code, _, line = answer.partition(" ")
-        assert code in "02", answer  # what only tidies up may fail
-        assert code == "0" or (line.startswith("newtonnet: /") and ";" in line), answer
         count["faults: errors under fit (traceback 0, run lost 0)"] += 1
-        assert fit(folder).startswith("0 ")
+        assert fit(tables, folder).startswith("0 ")
         assert {path.name for path in folder.iterdir()} == set(FILES)
         place += step
 
@@ -71,23 +88,83 @@ def test_a_failing_disk_under_precomputation(choose, count, fail_at, tmp_path):
         place += choose(short=3, long=1)
 
 
-def test_too_little_memory_is_one_line(child, runs, tmp_path, count):
-    tables, _, _ = runs
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can mount")
+def test_a_disk_that_is_full(choose, count, child, runs, tmp_path):
+    """A small disk of its own, with the older run on it and less and less room for the new one."""
+    tables, old, _ = runs
+    mount = tmp_path / "disk"
+    mount.mkdir()
+    for room in range(8, 6000, choose(short=3500, long=64)):
+        command = ["mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", str(mount)]
+        if subprocess.run(command, capture_output=True).returncode:
+            pytest.skip("mounting is not allowed")
+        try:
+            old.save(mount / "run")
+            free = os.statvfs(mount)
+            with (mount / "rest").open("wb") as stream:
+                os.posix_fallocate(stream.fileno(), 0, free.f_bavail * free.f_frsize - room * 1024)
+            answer, ended = child(lambda: fit(tables, mount / "run"))
+            assert ended == 0
+            check(answer, mount / "run")
+            (mount / "rest").unlink()
+            assert answer.startswith("0") or fit(tables, mount / "run").startswith("0")
+            assert {path.name for path in (mount / "run").iterdir()} == set(FILES)
+        finally:
+            subprocess.run(["umount", str(mount)], check=True)
+        count["faults: full disks under fit (traceback 0, run lost 0)"] += 1
 
-    def fit():
-        import resource
 
+def test_too_many_open_files(choose, count, child, runs, tmp_path):
+    tables, old, _ = runs
+    old.save(tmp_path / "run")
+
+    def limited(room):
+        lowest = max(int(name) for name in os.listdir("/proc/self/fd"))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + room,) * 2)
+        return fit(tables, tmp_path / "run")
+
+    for room in range(1, 12, choose(short=4, long=1)):
+        answer, ended = child(lambda room=room: limited(room))
+        assert ended == 0
+        check(answer, tmp_path / "run")
+        count["faults: too few files allowed (traceback 0, run lost 0)"] += 1
+
+
+def test_threads_that_do_not_start(choose, count, child, runs, tmp_path):
+    tables, old, _ = runs
+    old.save(tmp_path / "run")
+
+    def limited(place):
+        seen, start = Counter(), threading.Thread.start
+
+        def fail(thread):
+            seen["starts"] += 1
+            if seen["starts"] == place:
+                raise RuntimeError("can't start new thread")
+            start(thread)
+
+        threading.Thread.start = fail
+        return fit(tables, tmp_path / "run", "--threads", "2", "--max-epochs", "3")
+
+    for place in range(1, choose(short=3, long=20)):
+        answer, ended = child(lambda place=place: limited(place))
+        assert ended == 0
+        check(answer, tmp_path / "run")
+        count["faults: threads that did not start (traceback 0, run lost 0)"] += 1
+
+
+def test_too_little_memory(choose, count, child, runs, tmp_path):
+    tables, old, _ = runs
+    old.save(tmp_path / "run")
+
+    def limited(room):
         with open("/proc/self/statm") as stream:
             used = int(stream.read().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20),) * 2)
-        said = io.StringIO()
-        command = ["fit", *tables.arguments, "--label-column", "kind", "--out", str(tmp_path / "run"), *TINY]
-        with redirect_stderr(said), redirect_stdout(io.StringIO()):
-            code = run(app, [*command, "--set", "hidden=3000000"])
-        return f"{code} {said.getvalue().splitlines()[-1]}"
+        resource.setrlimit(resource.RLIMIT_AS, (used + room,) * 2)
+        return fit(tables, tmp_path / "run", "--set", "hidden=3000")
 
-    answer, ended = child(fit)
-    assert ended == 0
-    assert answer.startswith("2 newtonnet: not enough memory"), answer
-    assert not (tmp_path / "run").exists()
-    count["faults: too little memory (traceback 0)"] += 1
+    for room in range(1, 40, choose(short=30, long=1)):
+        answer, ended = child(lambda room=room: limited(room << 20))
+        assert ended == 0
+        check(answer, tmp_path / "run")
+        count["faults: too little memory (traceback 0, run lost 0)"] += 1

@@ -3,7 +3,10 @@
 import dataclasses
 import json
 import random
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pyarrow.csv as pacsv
@@ -176,7 +179,11 @@ KINDS = [
     *("raw npz", "raw mat", "raw text", "raw csv"),
 ]
 
-SLOW = {"raw npz": 20_000, "raw text": 20_000, "raw csv": 20_000, "raw mat": 1000}
+SLOW = {
+    **dict.fromkeys(("csv of nodes", "csv of edges", "parquet of nodes", "parquet of edges"), 20_000),
+    **dict.fromkeys(("raw npz", "raw text", "raw csv"), 5000),
+    "raw mat": 300,
+}
 """Cases of a long campaign for readers that take long; a MATLAB file is read by another process."""
 
 
@@ -257,7 +264,7 @@ def valid_values(kind, path):
 def test_values(kind, whole, choose, count, child):
     """Files that are whole JSON with a right checksum but another value somewhere, found by Hypothesis."""
     path, reader = whole[kind]
-    data, cases, make = path.read_bytes(), choose(short=25, long=10_000), valid_values(kind, path)
+    data, cases, make = path.read_bytes(), choose(short=25, long=2000), valid_values(kind, path)
 
     @settings(
         max_examples=cases, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
@@ -302,7 +309,7 @@ def test_forged_tensors(name, choose, count, child, tmp_path):
     graph, path = csbm(0.2, nodes=40, features=5), tmp_path / "model"
     scaled = dataclasses.replace(graph, features=np.asarray(graph.features) * np.float32([1, 10, 100, 1, 1]))
     NewtonNetClassifier(name, tune="off", max_epochs=2, folds=2, threads=1).fit(scaled).save(path)
-    dice, cases = random.Random(0), choose(short=25, long=10_000)
+    dice, cases = random.Random(0), choose(short=25, long=2000)
     text, tensors, _ = read_tensors(path)
 
     def work():
@@ -318,3 +325,14 @@ def test_forged_tensors(name, choose, count, child, tmp_path):
     _, code = child(work, bounded=True)
     assert code == 0
     count["fuzz: model, forged tensors (neither a result nor a ValueError of one line 0)"] += cases
+
+
+@pytest.mark.parametrize("kind", ["record", "search store", "run.json", "block store", "graph on disk", "checkpoint"])
+def test_bytes_that_reach_new_code(kind, choose, count):
+    """The same with atheris, which is guided by the lines that a file reaches."""
+    cases = choose(short=0, long=10_000) or pytest.skip("long campaign only")
+    pytest.importorskip("atheris", reason="needs the package atheris")
+    command = [sys.executable, str(Path(__file__).with_name("atheris_readers.py")), kind, str(cases)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, f"{done.stdout[-2000:]} {done.stderr[-2000:]}"
+    count[f"fuzz: {kind}, by atheris (neither a result nor a ValueError of one line 0)"] += cases

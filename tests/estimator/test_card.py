@@ -61,5 +61,6 @@ def test_a_run_has_a_card_with_its_tables_and_held_out_scores(tmp_path, write):
     text = (tmp_path / "run" / "model_card.md").read_text(encoding="utf-8")
     assert f"| this model | {found.summary['cross_validation']['mean']:.3f} |" in text
     assert "The table of nodes is nodes.csv (sha256 " in text
+    assert "Features: size, colour=green, colour=red." in text
     assert f"Evaluation: {found.summary['method']}" in text
     assert Analysis.load(tmp_path / "run").card == text == found.card

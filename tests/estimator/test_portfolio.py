@@ -227,12 +227,12 @@ def test_progress_tells_the_best_settings_mean_and_ends_near_one(graph):
         make_folds(graph, 3),
         OPTIONS,
         deadline=deadline_in(None),
-        progress=lambda *what: told.append(what),
+        on_epoch=told.append,
     )
-    shares = [share for what, share, _ in told if what == "trying settings"]
+    shares = [state.share for state in told if state.step == "trying settings"]
     assert shares == sorted(shares)
     assert shares[-1] > 0.9
-    assert max(best for *_, best in told) <= 1
+    assert max(state.best for state in told) <= 1
 
 
 def test_what_was_stopped_trains_on_from_there(graph, tmp_path):

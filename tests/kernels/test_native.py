@@ -53,6 +53,23 @@ def test_a_pattern_that_reaches_outside_is_refused(wrong, message):
 
 
 @built
+def test_a_layer_refuses_a_pattern_that_reaches_outside():
+    entries = (pattern(columns=(1, 0, 2)), ones(3))
+    with pytest.raises(ValueError, match="column index 2 needs more rows than the 2 of x"):
+        kernels.combine(entries, ones(2, 1, 8))
+    with pytest.raises(ValueError, match="column index 2 needs more rows than the 2 of x"):
+        kernels.gather(entries, ones(2, 1, 8))
+
+
+@built
+def test_sums_over_no_rows_are_zero():
+    none = ones(0, 1, 4)
+    assert kernels.combine(None, none, moments=True)[1].eq(0).all()
+    assert kernels.activation_sums(none, none, None, 1.0, None).eq(0).all()
+    assert kernels.row_norm_gradients(none, none, none, ones(1, 4), 1.0, 1e-5, halves=False)[1].eq(0).all()
+
+
+@built
 def test_row_pointers_with_gaps_are_refused():
     with pytest.raises(TypeError, match="incompatible constructor arguments"):
         native().Csr(*arrays(torch.zeros(4).int()[::2], torch.zeros(32).int()))

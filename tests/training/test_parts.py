@@ -160,3 +160,19 @@ def test_parts_keep_all_threads_busy_and_progress_counts_all(graph, members):
 def test_threads_below_one_are_refused(graph, members):
     with pytest.raises(ValueError, match="threads must be at least 1"):
         train(graph, *members, threads=0)
+
+
+@pytest.mark.parametrize("most", [0, 1])
+def test_parts_train_in_as_many_threads_as_can_be_started(graph, members, monkeypatch, most):
+    expected = train(graph, *members, threads=1)
+    start, started = threading.Thread.start, []
+
+    def limited(thread):
+        if len(started) >= most:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    same(train(graph, *members, threads=3), expected)
+    assert len(started) == most

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from newtonnet import __version__
-from newtonnet.estimator import NewtonNetClassifier
+from newtonnet.estimator import NewtonNetClassifier, NewtonNetRegressor
 from newtonnet.files import whole_file, write_whole
 from newtonnet.nn import EPSILON, NewtonStackOptions, interpolation_points
 from newtonnet.out_of_core import OUT_OF_CORE_MODEL
@@ -54,6 +54,8 @@ def export(
         given = NewtonNetClassifier.load(model) if Path(model).is_file() else Analysis.load(model)
     whole = isinstance(given, Analysis)
     classifier = given.model if whole else given
+    if isinstance(classifier, NewtonNetRegressor):
+        raise ValueError("a model of numbers cannot be exported; predict with newtonnet predict, or fit classes")
     if not isinstance(classifier, NewtonNetClassifier):
         raise TypeError(f"expected a NewtonNetClassifier, an Analysis or a run folder, got {type(given).__name__}")
     check_is_fitted(classifier)

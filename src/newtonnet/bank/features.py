@@ -1,7 +1,7 @@
 """The filter bank of a graph as columns: features, filtered features, structure, and the labels of other nodes."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,9 @@ from newtonnet.graphs import Features, Graph, Operator, in_pieces, normalise, pr
 Block = NDArray[np.float32]
 Signals = NDArray[np.float64]
 """Shape ``(n, m)``; in float64, so that nothing of a subtracted label remains, and see :func:`settle`."""
+
+Shown = NDArray[np.int64] | NDArray[np.float64]
+"""Labels that nodes may see of each other, ``(n,)``: int64, -1 where none is; of numbers float64, NaN where none is."""
 
 FILTERS = ("mean", "chebyshev")
 WALKS = 4
@@ -210,22 +213,22 @@ def feature_columns(
     signal = "feature" if basis is None else "component"
     blocks, columns = [], []
     for degree, block in enumerate(_filtered(own, around, layout)):
-        blocks.append(block)
+        blocks.append(settle(block))  # at once, because float64 takes twice the memory
         columns += [_column(signal, f"{signal} {i + 1}", i, layout.filter, degree) for i in range(block.shape[1])]
     if layout.structure:
-        blocks += [np.log1p(around.degree)[:, None], _page_rank(around)[:, None]]
+        blocks.append(settle(np.stack([np.log1p(around.degree), _page_rank(around)], axis=1)))
         columns += [
             BankColumn(name, "structure", i, layout.filter, 0) for i, name in enumerate(("log degree", "PageRank"))
         ]
     for walk in range(2, layout.walks + 1):
-        blocks.append(around.returns[walk - 1][:, None])
+        blocks.append(settle(around.returns[walk - 1][:, None]))
         columns.append(BankColumn(f"return after {walk} steps", "structure", walk, layout.filter, 0))
     if eigenvectors is not None:
-        blocks.append(eigenvectors.numpy())
+        blocks.append(settle(eigenvectors.numpy()))
         columns += [
             _column("eigenvector", f"eigenvector {i + 1}", i, layout.filter, 0) for i in range(layout.eigenvectors)
         ]
-    return np.concatenate([settle(block) for block in blocks], axis=1), tuple(columns)
+    return np.concatenate(blocks, axis=1), tuple(columns)
 
 
 def settle(block: NDArray[np.floating]) -> Block:
@@ -256,22 +259,26 @@ def _components(features: Features, basis: Tensor | None) -> Signals:
 
 
 def label_columns(
-    around: Surroundings, layout: BankLayout, shown: NDArray[np.int64], classes: int
+    around: Surroundings, layout: BankLayout, shown: Shown, classes: int
 ) -> tuple[Block, tuple[BankColumn, ...]]:
     r"""Filtered labels of the other nodes, shape ``(n, m)``: :math:`F_k Y - \mathrm{diag}(F_k)\, Y`.
 
     With the filter ``mean`` the columns of a hop are shares of the classes among the labels that are reached, NaN where
-    there are none, and how much is reached. A node's own label never enters its row, by walks of any length.
+    there are none, and how much is reached. Numbers as targets, whatever the filter, have a column of their mean among
+    those reached, and one of how much is reached in units of the share of nodes that is shown: neither grows when more
+    numbers are shown than in training. A node's own label never enters its row, by walks of any length.
 
     Args:
         around: of the graph.
         layout: which columns.
-        shown: labels, shape ``(n,)``, -1 where none is shown.
-        classes: number of classes C.
+        shown: labels, shape ``(n,)``, -1 where none is shown; or numbers, NaN where none is shown.
+        classes: number of classes C, 1 for numbers.
     """
+    known = np.flatnonzero(is_shown(shown))
+    if shown.dtype == np.float64:
+        return _number_columns(around, layout, shown, known)
     own = np.zeros((len(shown), classes))
-    known = np.flatnonzero(shown >= 0)
-    own[known, shown[known]] = 1
+    own[known, shown[known].astype(np.int64)] = 1
     blocks, columns = [], []
     for degree, block in enumerate(_filtered(own, around, layout, hops=layout.label_hops)):
         if degree == 0:
@@ -286,6 +293,31 @@ def label_columns(
         columns += [_column("label", f"label {i + 1}", i, layout.filter, degree) for i in range(classes)]
         columns += [_column("reached", "labelled", 0, layout.filter, degree)] * (others.shape[1] - classes)
     return settle(np.concatenate([np.zeros((len(shown), 0)), *blocks], axis=1)), tuple(columns)
+
+
+def _number_columns(
+    around: Surroundings, layout: BankLayout, shown: Shown, known: NDArray[np.int64]
+) -> tuple[Block, tuple[BankColumn, ...]]:
+    """The columns of numbers: for each hop their mean among those reached, and how much is reached."""
+    own = np.zeros((len(shown), 2))
+    own[known] = np.stack([shown[known], np.ones(len(known))], axis=1)
+    layout, share = replace(layout, filter="mean"), max(len(known), 1) / len(shown)
+    blocks, columns = [np.zeros((len(shown), 0))], list[BankColumn]()
+    for degree, block in enumerate(_filtered(own, around, layout, hops=layout.label_hops)):
+        if degree == 0:
+            continue
+        others = block - _diagonal(around, layout.filter, degree)[:, None] * own
+        reached = np.where(others[:, 1:] > TRACE, others[:, 1:], 0)
+        blocks += [np.divide(others[:, :1], reached, out=np.full_like(reached, np.nan), where=reached > 0)]
+        blocks += [reached / share]
+        columns.append(_column("label", "known target", 0, layout.filter, degree))
+        columns.append(_column("reached", "known targets", 0, layout.filter, degree))
+    return settle(np.concatenate(blocks, axis=1)), tuple(columns)
+
+
+def is_shown(shown: Shown) -> NDArray[np.bool_]:
+    """Which labels, or numbers, are shown."""
+    return np.isfinite(shown) if shown.dtype == np.float64 else np.asarray(shown >= 0)
 
 
 def _column(signal: str, name: str, place: int, kind: str, degree: int) -> BankColumn:

@@ -1,10 +1,11 @@
-"""The model card: data, protocol, metrics, limits and intended use of a classifier, in plain English, as Markdown."""
+"""The model card: data, protocol, metrics, limits and intended use of a model, in plain English, as Markdown."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from newtonnet import __version__
 from newtonnet.meaning import counted, escaped, listed
@@ -19,23 +20,23 @@ HELD_OUT = "Each labelled node is predicted by members that were not trained on 
 
 
 def model_card(model: Any, outcome: Mapping[str, Any] | None = None, tables: Sequence[str] = ()) -> str:
-    """The card of a fitted classifier.
+    """The card of a fitted classifier or regressor.
 
     Args:
-        model: the classifier.
-        outcome: results of the run that made it, as in run.json; what the classifier knows itself if not given.
+        model: the estimator.
+        outcome: results of the run that made it, as in run.json; what the estimator knows itself if not given.
         tables: sentences on the tables that it was fitted on.
     """
     found = outcome or {}
     parts = {
         "Model": _model(model),
-        "Data": [*_data(model, found), *tables],
+        "Data": [*_data(model, found), *map(_safe, tables)],
         "Protocol": _protocol(model, found),
         "Metrics": _metrics(model, found),
         "Limits": _limits(model, found),
         "Intended use": _use(model),
     }
-    text = "\n\n".join(f"## {title}\n\n" + "\n".join(_lines(rows)) for title, rows in parts.items())
+    text = "\n\n".join(f"## {title}\n\n" + "\n".join(_lines(rows)).strip() for title, rows in parts.items())
     return f"# Model card: {_safe(listed(_names(model), 6))}\n\n{text}\n"
 
 
@@ -45,10 +46,16 @@ def _model(model: Any) -> list[str]:
         shares[setting["model"]] += setting["weight"]
     listing = ", ".join(f"{name} {share:.0%}" for name, share in shares.most_common())
     members = counted(len(model.ensemble_.members), "member")
+    averages = f"It averages {members} ({listing}), chosen from {counted(model.tried_, 'setting')}, and gives"
+    if model.ensemble_.numbers:
+        return [
+            f"A model of a number for each node of a graph, fitted by newtonnet {__version__}.",
+            f"{averages} a number, {_safe(model.target_name_)}, with an interval. Its loss is {model.loss}.",
+        ]
     return [
         f"A classifier of the nodes of a graph, fitted by newtonnet {__version__}.",
-        f"It averages {members} ({listing}), chosen from {counted(model.tried_, 'setting')}, and gives a probability "
-        f"for each of {counted(len(model.classes_), 'class')}: {_safe(listed(_names(model)))}.",
+        f"{averages} a probability for each of {counted(len(model.classes_), 'class')}: "
+        f"{_safe(listed([f'“{name}”' for name in _names(model)]))}.",
     ]
 
 
@@ -62,7 +69,13 @@ def _data(model: Any, found: Mapping[str, Any]) -> list[str]:
     names = getattr(model, "feature_names_in_", None)
     named = "" if names is None else f": {_safe(listed(names.tolist()))}"
     rows.append(f"Every node has {counted(model.n_features_in_, 'feature')}{named}.")
-    rows.append(f"Edges join equal classes in {model.homophily_:.0%} of the cases (unknown labels as predicted).")
+    if model.ensemble_.numbers:
+        rows.append(f"The correlation of neighbours is {model.homophily_:.2f} (unknown numbers as predicted).")
+        rows.append(
+            f"Known numbers have mean {model.target_mean_:.6g} and standard deviation {model.target_scale_:.6g}."
+        )
+    else:
+        rows.append(f"Edges join equal classes in {model.homophily_:.0%} of the cases (unknown labels as predicted).")
     return rows
 
 
@@ -72,7 +85,8 @@ def _protocol(model: Any, found: Mapping[str, Any]) -> list[str]:
     if held is not None:
         count, folds = sum(map(len, held.nodes)), len(held.nodes)
         where = f"{counted(folds, 'fold')}" if folds > 1 else "one set of validation nodes"
-        rows.append(f"Settings, weights and temperature were chosen by {model.metric} on {count:,} nodes in {where}.")
+        chosen = "Settings and weights" if model.ensemble_.numbers else "Settings, weights and temperature"
+        rows.append(f"{chosen} were chosen by {model.metric} on {count:,} nodes in {where}.")
     limit = "no time limit" if model.time_limit is None else f"a time limit of {model.time_limit:.0f} s"
     whole = "everything was tried" if model.complete_ else "time ran out before everything was tried"
     rows.append(f"Fitting had {limit}, and {whole}. The random seed is {model.random_state}.")
@@ -99,6 +113,8 @@ def _metrics(model: Any, found: Mapping[str, Any]) -> list[str]:
             "where these nodes were predicted best."
         )
     held = model.out_of_fold_
+    if model.ensemble_.numbers:
+        return [*rows, *([] if held is None else _number_metrics(*held.whole[1:]))]
     if held is not None:
         _, shares, truth = held.whole
         predicted = decide(shares, model.threshold_)
@@ -118,6 +134,18 @@ def _metrics(model: Any, found: Mapping[str, Any]) -> list[str]:
     return rows
 
 
+def _number_metrics(predicted: NDArray[np.float64], truth: NDArray[np.float64]) -> list[str]:
+    """Errors of out-of-fold predictions ``(v, 1)`` beside those of the best constants."""
+    error = truth - predicted[:, 0]
+    rows = {
+        "mean absolute error": (np.abs(error).mean(), np.abs(truth - np.median(truth)).mean()),
+        "root mean squared error": (np.sqrt((error**2).mean()), truth.std()),
+    }
+    table = [f"| {name} | {own:.6g} | {constant:.6g} |" for name, (own, constant) in rows.items()]
+    header = ["| error | this model | always the median, or the mean |", "| --- | --- | --- |"]
+    return [f"Errors: {HELD_OUT}", "", *header, *table, ""]
+
+
 def _limits(model: Any, found: Mapping[str, Any]) -> list[str]:
     ensemble, held = model.ensemble_, model.out_of_fold_
     rows = ["Scores and probabilities hold for nodes like the labelled ones: drawn in the same way, from this graph."]
@@ -127,7 +155,7 @@ def _limits(model: Any, found: Mapping[str, Any]) -> list[str]:
         rows.append(
             "Members read the labels known at fitting; on another graph none are shown, so scores may be lower."
         )
-    if held is not None:
+    if held is not None and not ensemble.numbers:
         counts = np.bincount(held.whole[2], minlength=len(model.classes_))
         few = [f"{name} ({count})" for name, count in zip(_names(model), counts, strict=True) if count < FEW]
         if few:
@@ -139,6 +167,11 @@ def _limits(model: Any, found: Mapping[str, Any]) -> list[str]:
 def _use(model: Any) -> list[str]:
     tied = any(member.bound is not None for member in model.ensemble_.members)
     where = "this graph" if tied else "this graph, and of graphs with the same features that were made in the same way"
+    if model.ensemble_.numbers:
+        return [
+            f"To predict the unknown numbers of nodes of {where}, with intervals of about equal width.",
+            "Look at the errors above before you act on single predictions, and let a person check those that matter.",
+        ]
     return [
         f"To predict the classes of unlabelled nodes of {where}, with their probabilities.",
         "Look at the classes above that are rarely found before you act on single predictions, and let a person check "
@@ -147,6 +180,8 @@ def _use(model: Any) -> list[str]:
 
 
 def _names(model: Any) -> list[str]:
+    if model.ensemble_.numbers:
+        return [model.target_name_]
     return [str(name) for name in model.classes_.tolist()]
 
 

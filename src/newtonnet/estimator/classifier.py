@@ -1,48 +1,37 @@
 """``NewtonNetClassifier``: an estimator for graphs with a scikit-learn interface."""
 
+from __future__ import annotations  # so that help() prints the names of types and not all that they stand for
+
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
-from pathlib import Path
 from typing import Any, Self, overload
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from newtonnet.explanations import Explanation
-from newtonnet.files import write_whole
-from newtonnet.graphs import Graph, as_graph, check_trainable, homophily
+from newtonnet.graphs import Graph, homophily
 from newtonnet.metrics import Threshold, choose_threshold, class_weights, decide, score
-from newtonnet.out_of_core import OUT_OF_CORE_MODEL
-from newtonnet.training import override
+from newtonnet.training import OnEpoch
 
-from .card import model_card
 from .conformal import calibrate, prediction_sets, set_scores
 from .ensemble import OutOfFold
-from .explaining import explain_ensemble, find_node
-from .families import BANK, defaults_of, shown_labels
-from .folds import fold_count, make_folds, own_split
-from .frames import FittedTables, prediction_frame, read_fitted, tables_of
-from .inputs import AUTO, IN_MEMORY, OUT_OF_CORE, check_feature_names, check_parameters, feature_names, read_labels
-from .learned import curves, learned_filter
-from .members import Candidate, TrainingOptions
-from .portfolio import ProgressCallback, candidates, deadline_in, tune
-from .saving import load, save
-from .scaling import learn_scaling
-
-MOST_TRANSDUCTIVE = 50_000
-"""Number of nodes up to which tuning tries transductive settings, whose weights for every node cost much memory."""
+from .estimator import GraphEstimator, chosen_nodes
+from .explaining import explain_ensemble
+from .frames import prediction_frame, read_fitted
+from .inputs import AUTO, Role, check_feature_names, check_parameters, read_labels
+from .portfolio import OnTrial, deadline_in
 
 ANOTHER_GRAPH = (
     "these sets were calibrated on another graph; their coverage holds only if its nodes are of the same kind as these"
 )
 
 
-class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
     """Classify the nodes of a graph of unknown homophily.
 
     ``fit`` takes a :class:`~newtonnet.Graph`, a PyTorch Geometric ``Data``, a networkx graph, a pair of a scipy
@@ -155,7 +144,9 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         validation: ArrayLike | None = None,
         show_validation: bool = True,
         stop: Callable[[], bool] | None = None,
-        progress: ProgressCallback | None = None,
+        progress: bool = False,
+        on_epoch: OnEpoch | None = None,
+        on_trial: OnTrial | None = None,
     ) -> Self:
         """Train on the labelled nodes.
 
@@ -170,7 +161,11 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             show_validation: whether members that read labels are also shown those of the validation nodes at
                 prediction; published benchmarks do not.
             stop: called after every epoch; if it returns True, training stops and the best result so far is kept.
-            progress: called with the current step, its completed share, and the best validation score so far.
+            progress: show a progress bar, in a terminal or a notebook.
+            on_epoch: called after every epoch with a :class:`~newtonnet.training.Progress`: the step and its finished
+                share, epoch, loss, homophily, and the best validation score so far.
+            on_trial: called with a :class:`~newtonnet.estimator.TriedSetting` whenever a setting was trained, again if
+                it trained on.
 
         Returns:
             The fitted classifier itself.
@@ -179,55 +174,40 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         deadline = deadline_in(self.time_limit, stop)
         graph, y, reading = read_fitted(graph, y, standardise=self.standardise == AUTO)
         whole, classes = read_labels(graph, y, role="train")
-        check_trainable(whole)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        listed = self._candidates(whole)
-        if validation is None:
-            count = fold_count(whole) if self.folds is None else int(self.folds)
-            folds = make_folds(
-                whole, count, seed=seed, every_class=self.metric != "accuracy" or self.threshold is not None
-            )
-        else:
-            folds = [own_split(whole, validation)]
-        self.scaling_ = learn_scaling(whole) if self.standardise == AUTO else None
-        scaled = whole if self.scaling_ is None else self.scaling_(whole)
-        shown = whole.labels if validation is None or show_validation else shown_labels(whole, folds[0])
-        with torch.inference_mode(False), torch.enable_grad():
-            tuned = tune(scaled, listed, folds, self._options(seed), deadline=deadline, shown=shown, progress=progress)
-
+        tuned = self._train(
+            graph,
+            whole,
+            validation=validation,
+            show_validation=show_validation,
+            deadline=deadline,
+            progress=progress,
+            on_epoch=on_epoch,
+            on_trial=on_trial,
+            every_class=self.metric != "accuracy" or self.threshold is not None,
+            reading=reading,
+        )
         self.classes_ = classes
-        self.n_features_in_ = int(whole.features.shape[1])
-        self.__dict__.pop("feature_names_in_", None)  # as in scikit-learn: without names there is no attribute
-        self.tables_ = None
-        names = feature_names(graph)
-        if reading is not None:
-            self.tables_ = FittedTables(reading.columns, reading.encoding, whole.class_names)
-            names = np.array(reading.encoding.feature_names, dtype=object) if reading.encoding.columns else None
-        if names is not None:
-            self.feature_names_in_ = names
-        self.ensemble_ = tuned.ensemble
-        self.records_ = [member.record for member in tuned.shown.members]
-        self.filter_weight_ = tuned.shown.weight
-        self.settings_ = [
-            {"weight": entry.weight, "model": self._name(entry.candidate.model), **_plain(entry.members[0].record)}
-            for entry in tuned.chosen
-        ]
-        self.tried_ = tuned.tried
-        self.complete_ = tuned.complete
-        self.out_of_fold_ = tuned.out_of_fold
-        self.validation_score_ = float(np.mean(tuned.out_of_fold.scores))
-        self.notes_ = [] if reading is None else list(reading.notes)
-        self.notes_ += [] if self.scaling_ is None else [str(self.scaling_)]
         self.threshold_ = None if self.threshold is None else self._choose_threshold(self.threshold)
-        self.filter_ = learned_filter(self.records_)
-        self.history_ = curves(self.records_)
         predicted = tuned.probabilities.argmax(axis=1)
         self.homophily_ = homophily(whole, np.where(whole.labels >= 0, whole.labels, predicted)).edge
         return self
 
+    def read(self, graph: Any, y: ArrayLike | None = None, *, role: Role | None = None) -> Graph:
+        """The graph with labels: these, or its own of a role (see :meth:`fit` and :meth:`score`)."""
+        return read_labels(graph, y, role=role)[0]
+
+    def training_fields(self, graph: Graph) -> dict[str, Any]:
+        """The weights of the classes."""
+        weights = class_weights(self.class_weight, graph.labels, graph.class_names)
+        return {} if weights is None else {"class_weight": tuple(weights.tolist())}
+
     def predict_proba(self, graph: Any) -> NDArray[np.float64]:
         """Probability of each class for every node, shape ``(n, C)``; columns in the order of ``classes_``."""
-        return self._probabilities(self._checked(graph))
+        return self._answers(self._checked(graph))
+
+    def answers(self, graph: Any) -> NDArray[np.float64]:
+        """The same as :meth:`predict_proba`."""
+        return self.predict_proba(graph)
 
     def predict(self, graph: Any) -> NDArray[Any]:
         """The most probable class of every node, shape ``(n,)``, or that of the chosen threshold."""
@@ -241,7 +221,7 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         pandas frame, or an Arrow table without pandas, and ``node`` has the names of the nodes, or their numbers.
         """
         whole = self._checked(graph)
-        shares = self._probabilities(whole)
+        shares = self._answers(whole)
         return prediction_frame(graph, whole, shares, self.decide(shares), self.classes_)
 
     def decide(self, probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -275,7 +255,7 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         held: OutOfFold | None = self.out_of_fold_
         if held is None:
             raise ValueError("this model has no out-of-fold predictions to calibrate sets with; fit it again")
-        shares = self._probabilities(whole) if probabilities is None else probabilities.copy()
+        shares = self._answers(whole) if probabilities is None else probabilities.copy()
         nodes, own, truth = held.whole
         scores = set_scores(own)[np.arange(len(nodes)), truth]
         calibration = calibrate(scores, np.zeros(len(nodes)), nodes)
@@ -321,13 +301,12 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             A :class:`~newtonnet.explanations.Explanation`, or a list of them for several nodes.
         """
         whole = self._checked(graph)
-        several = not isinstance(node, int | str | np.integer)
-        given: Any = node if several else [node]
-        nodes = [find_node(whole, one) for one in given]
-        shares = self._probabilities(whole) if probabilities is None else probabilities
+        nodes, several = chosen_nodes(whole, node)
+        shares = self._answers(whole) if probabilities is None else probabilities
         order = np.argsort(-shares[nodes], axis=1, kind="stable")
-        scaled = whole if self.scaling_ is None else self.scaling_(whole)
-        found = explain_ensemble(self.ensemble_, scaled, nodes, [(a, b) for a, b in order[:, :2].tolist()])
+        pairs = [(a, b) for a, b in order[:, :2].tolist()]
+        found = explain_ensemble(self.ensemble_, self._scaled(whole), nodes, pairs)
+        found = [replace(one, feature_names=getattr(self, "feature_names_in_", ())) for one in found]
         return found if several else found[0]
 
     def score(self, graph: Any, y: ArrayLike | None = None) -> float:
@@ -337,7 +316,7 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         of PyTorch Geometric data with masks only those of ``test_mask``, or those that ``fit`` does not use.
         """
         check_is_fitted(self)
-        graph = self._read(graph)
+        graph = self._tabled(graph)
         whole, theirs = read_labels(graph, y, role="score")
         check_feature_names(getattr(self, "feature_names_in_", None), graph)
         known = whole.labelled
@@ -351,76 +330,9 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         shares = self.predict_proba(whole)[known]
         return score(self.metric, shares, codes[whole.labels[known]], threshold=self.threshold_)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to one file, atomically, which :meth:`load` reads, and its model card beside it.
-
-        The card of ``model.safetensors`` is ``model_card.md``.
-        """
-        check_is_fitted(self)
-        save(self, path)
-        place = Path(path)
-        write_whole(place.with_name(f"{place.stem}_card.md"), model_card(self))
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a model that :meth:`save` wrote, or that of a run folder; damaged and newer files are refused."""
-        loaded: Self = load(cls, path)
-        return loaded
-
-    def _checked(self, graph: Any) -> Graph:
-        """The graph, if it has the features that the model was fitted on."""
-        check_is_fitted(self)
-        graph = self._read(graph)
-        whole = as_graph(graph)
-        check_feature_names(getattr(self, "feature_names_in_", None), graph)
-        features = whole.features.shape[1]
-        if features != self.n_features_in_:
-            raise ValueError(f"the model was trained on {self.n_features_in_} features, this graph has {features}")
-        return whole
-
-    def _read(self, graph: Any) -> Any:
-        """Two tables, or a networkx graph whose attributes are columns, as those of the fit were read."""
-        pair = None if isinstance(graph, Graph) else tables_of(graph, columns=self.tables_ is not None)
-        if pair is None:
-            return graph
-        if self.tables_ is None:
-            raise ValueError("this model was not fitted on two tables; give a graph of the kind that it was fitted on")
-        return self.tables_.read(*pair)
-
-    def _candidates(self, graph: Graph) -> list[Candidate]:
-        """The settings to try on a graph."""
-        own: dict[str, Any] = {"max_epochs": self.max_epochs, "patience": self.patience, "metric": self.metric}
-        weights = class_weights(self.class_weight, graph.labels, graph.class_names)
-        own |= {} if weights is None else {"class_weight": tuple(weights.tolist())}
-        fixed = dict(self.settings or {})
-        if self.tune == AUTO and self.regime == IN_MEMORY:
-            transductive = not self.transferable and graph.nodes <= MOST_TRANSDUCTIVE
-            labels = self.label_inputs and not self.transferable
-            return candidates(self.model, fixed, own, transductive=transductive, labels=labels)
-        name = OUT_OF_CORE_MODEL if self.regime == OUT_OF_CORE else self.model
-        own = {"metric": self.metric} if name in BANK else own
-        return [Candidate(name, override(defaults_of(self.model), {**fixed, **own}))]
-
     def _choose_threshold(self, rule: str) -> Threshold:
         _, shares, truth = self.out_of_fold_.whole
         chosen = choose_threshold(rule, shares, truth)
         if not chosen.reached:
             self.notes_.append(f"No threshold has {rule} on held-out nodes; the nearest was chosen.")
         return chosen
-
-    def _name(self, model: str) -> str:
-        return self.model if model == OUT_OF_CORE_MODEL else model
-
-    def _probabilities(self, graph: Graph) -> NDArray[np.float64]:
-        scaled = graph if self.scaling_ is None else self.scaling_(graph)
-        return self.ensemble_.probabilities(scaled, self._options())
-
-    def _options(self, seed: int = 0) -> TrainingOptions:
-        threads = None if self.threads is None else int(self.threads)
-        return TrainingOptions(seed, threads, self.max_memory, str(self.device), self.store)
-
-
-def _plain(record: Any) -> dict[str, Any]:
-    """A run's options and training fields by name, without the seeds."""
-    both = {**record.options, **{name: value for name, value in record.config.items() if "seed" not in name}}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in both.items()}

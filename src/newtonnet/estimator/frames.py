@@ -37,7 +37,7 @@ class FittedTables:
     class_names: tuple[str, ...]
 
     def read(self, nodes: Any, edges: Any) -> Graph:
-        """The graph of two tables with the same columns; that of the classes may be missing."""
+        """The graph of two tables with the same columns; that of the classes, or numbers, may be missing."""
         there = column_names(nodes)
         label = self.columns.label if self.columns.label in there else None
         names = self.class_names if label is not None else None
@@ -45,24 +45,32 @@ class FittedTables:
         return read_tables(nodes, edges, columns=columns, encoding=self.encoding, class_names=names).graph
 
 
-def read_fitted(graph: Any, y: Any, *, standardise: bool = True) -> tuple[Any, Any, Reading | None]:
+def read_fitted(
+    graph: Any, y: Any, *, standardise: bool = True, numbers: bool = False
+) -> tuple[Any, Any, Reading | None]:
     """What ``fit`` was given as a graph and labels, and how its tables were read; None where there are none.
 
     Args:
         graph: anything that ``fit`` takes.
         y: labels, or the name of the column that holds them.
         standardise: give the numbers of tables mean 0 and standard deviation 1.
+        numbers: the column holds numbers to predict, not classes.
     """
     pair = tables_of(graph, columns=isinstance(y, str))
     if pair is None:
         if isinstance(y, str) and not _is_networkx(graph):
             raise ValueError(f"y={y!r} names a column, which two tables or a networkx graph have; give the labels")
+        if isinstance(y, str) and numbers:
+            return graph, [data.get(y) for _, data in graph.nodes(data=True)], None
         return (from_networkx(graph, label=y), None, None) if isinstance(y, str) else (graph, y, None)
-    label = y if isinstance(y, str) else LABEL if y is None else None
-    if y is None and LABEL not in (there := column_names(pair[0])):
+    usual, what = ("target", "numbers") if numbers else (LABEL, "classes")
+    label = y if isinstance(y, str) else usual if y is None else None
+    if y is None and usual not in (there := column_names(pair[0])):
         named = f"fit((nodes, edges), {there[-1]!r})"
-        raise ValueError(f"name the column of the classes, as in {named}; found: {listed(there)}")
-    reading = read_tables(*pair, TableOptions(label_column=label, standardise=standardise))
+        raise ValueError(f"name the column of the {what}, as in {named}; found: {listed(there)}")
+    options = TableOptions(standardise=standardise)
+    options = replace(options, target_column=label) if numbers else replace(options, label_column=label)
+    reading = read_tables(*pair, options)
     return reading.graph, None if label is not None else y, reading
 
 

@@ -9,10 +9,20 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from newtonnet.bank import Bank, BankColumn, BoostingOptions, RidgeOptions, filled, prediction_bank, stored_trees
+from newtonnet.bank import (
+    Bank,
+    BankColumn,
+    BoostingOptions,
+    RidgeOptions,
+    Shown,
+    filled,
+    is_shown,
+    prediction_bank,
+    stored_trees,
+)
 from newtonnet.graphs import Graph, band_coefficients, propagate
 
-from .explanation import Explanation, Pair, make_explanation
+from .explanation import Explanation, Pair, contrast, make_explanation
 from .trees import make_leaves
 
 RIDGE = "exact: linear in the columns of the filter bank"
@@ -28,12 +38,12 @@ def explain_bank(
     state: Mapping[str, Tensor],
     options: BoostingOptions | RidgeOptions,
     graph: Graph,
-    shown: NDArray[np.int64],
+    shown: Shown,
     nodes: Sequence[int],
     pairs: Sequence[Pair],
     distances: Sequence[NDArray[np.signedinteger]],
 ) -> list[Explanation]:
-    r"""The contributions to the logits of some nodes, for a classifier on a filter bank.
+    r"""The contributions to the logits, or numbers, of some nodes, for a model on a filter bank.
 
     Ridge regression is linear in its columns, and a column is linear in the signal that it filters:
     :math:`w_c \sum_j F_{ij} s_j`, so every node and every feature has its part. Boosting is not; each column has its
@@ -46,7 +56,7 @@ def explain_bank(
         graph: the graph.
         shown: labels that neighbours see, as for prediction.
         nodes: the nodes to explain.
-        pairs: two classes for each of them.
+        pairs: two classes for each of them; ``(0, None)`` for a number.
         distances: for each of them the hops to all nodes.
     """
     bank = prediction_bank(state, options.layout, graph, shown)
@@ -58,7 +68,7 @@ def explain_bank(
     for node, pair, reach in zip(nodes, pairs, distances, strict=True):
         by_columns = columns(node, pair)
         contributions, features = reader.divide(node, by_columns)
-        bands = None if by_bands is None else by_bands[:, node, pair[0]] - by_bands[:, node, pair[1]]
+        bands = None if by_bands is None else contrast(by_bands[:, node], pair)
         explanations.append(
             make_explanation(
                 node,
@@ -92,9 +102,8 @@ def _ridge(bank: Bank, state: Mapping[str, Tensor]) -> Callable[[int, Pair], _By
     mean = np.where(own, values.mean(axis=0), 0)
 
     def columns(node: int, pair: Pair) -> _ByColumns:
-        a, b = pair
-        weight = weights[:, a] - weights[:, b]
-        bias = float(offsets[a] - offsets[b] + weight @ mean)
+        weight = contrast(weights, pair)
+        bias = float(contrast(offsets, pair) + weight @ mean)
         return _ByColumns(bias, weight * (values[node] - mean), weight)
 
     return columns
@@ -109,9 +118,11 @@ def _boosting(bank: Bank, state: Mapping[str, Tensor]) -> Callable[[int, Pair], 
         each = leaves.contributions(bank.values[node], outputs)
         bias, parts = 0.0, np.zeros(each.shape[1])
         for sign, c in zip((1, -1), pair, strict=True):
+            if c is None:
+                continue
             if c not in classes:
                 bias += sign * UNSEEN
-            elif outputs > 1 or c == classes[1]:  # of two classes only the second has an output
+            elif outputs > 1 or c == classes[-1]:  # of two classes only the second has an output
                 place = classes.index(c) if outputs > 1 else 0
                 bias, parts = bias + sign * float(means[place]), parts + sign * each[place]
         return _ByColumns(bias, parts)
@@ -134,7 +145,7 @@ class _Reader:
 
     bank: Bank
     graph: Graph
-    shown: NDArray[np.int64]
+    shown: Shown
     signals: Array
     basis: Array | None
     inputs: tuple[str | None, ...]
@@ -151,10 +162,13 @@ class _Reader:
         degrees = np.array(
             [column.degree if name is None else -1 for column, name in zip(columns, self.inputs, strict=True)]
         )
-        rows = self._filter_rows(node, max(column.degree for column in columns))
+        longest = max(column.degree for column in columns)
+        kinds = {column.filter for column in columns}  # known numbers have means beside features with another filter
+        by_filter = {kind: self._filter_rows(node, longest, kind) for kind in kinds}
+        rows = by_filter[columns[0].filter]
         for i in np.flatnonzero(degrees < 0).tolist():
             features[count + self.names.index(str(self.inputs[i]))] += given.parts[i]
-            nodes += self._labels(node, i, rows[columns[i].degree], given)
+            nodes += self._labels(node, i, by_filter[columns[i].filter][columns[i].degree], given)
         for degree in range(degrees.max() + 1):
             row, inside = rows[degree], degrees == degree
             own = given.parts[inside]
@@ -176,19 +190,25 @@ class _Reader:
         """What each node contributes to a column of labels; any other column is the node's own."""
         column, parts = self.bank.columns[i], np.zeros(self.graph.nodes)
         if column.signal in ("label", "reached"):
-            others = np.where((self.shown >= 0) & (np.arange(len(row)) != node), row, 0)
-            parts = np.where(self.shown == column.place, others, 0) if column.signal == "label" else others
+            known = is_shown(self.shown)
+            others, parts = np.where(known & (np.arange(len(row)) != node), row, 0), np.zeros(len(row))
+            if column.signal == "reached":
+                parts = others / (max(known.mean(), 1 / len(known)) if self.shown.dtype == np.float64 else 1)
+            elif self.shown.dtype == np.float64:
+                parts[known] = others[known] * self.shown[known]
+            else:
+                parts = np.where(self.shown == column.place, others, 0)
             if column.filter == "mean" and column.signal == "label" and others.any():
                 parts = parts / others.sum()  # shares of the classes among the labels that are reached
         if given.weights is not None and parts.any():
             return np.asarray(given.weights[i] * parts)
         return _shared(np.abs(parts), np.ones((len(parts), 1)), given.parts[[i]], at=node)
 
-    def _filter_rows(self, node: int, degree: int) -> list[Array]:
-        """Row ``node`` of the filters of all degrees, each ``(n,)``."""
+    def _filter_rows(self, node: int, degree: int, kind: str) -> list[Array]:
+        """Row ``node`` of the filters of one kind and all degrees, each ``(n,)``."""
         around, rows = self.bank.around, [np.zeros((self.graph.nodes, 1))]
         rows[0][node] = 1
-        mean = self.bank.columns[0].filter == "mean"
+        mean = kind == "mean"
         for k in range(1, degree + 1):
             moved = around.shift(rows[-1])
             rows.append(-moved if mean else moved if k == 1 else 2 * moved - rows[-2])
@@ -219,7 +239,7 @@ class _Reader:
         return np.stack([low, now - low - high, high])
 
 
-def _reader(bank: Bank, graph: Graph, shown: NDArray[np.int64]) -> _Reader:
+def _reader(bank: Bank, graph: Graph, shown: Shown) -> _Reader:
     basis = bank.state["basis"].double().numpy() if "basis" in bank.state else None
     signals = graph.features if basis is None else graph.features @ basis
     dense = signals.toarray() if isinstance(signals, sp.sparray) else signals
@@ -231,7 +251,9 @@ def _input(column: BankColumn, class_names: Sequence[str]) -> str | None:
     """The name of what a column reads beside the features; None of a feature."""
     if column.signal in ("feature", "component"):
         return None
-    return f"label {class_names[column.place]}" if column.signal == "label" else column.name.split(",")[0]
+    if column.signal != "label":
+        return column.name.split(",")[0]
+    return f"known {class_names[0]}" if len(class_names) == 1 else f"label {class_names[column.place]}"
 
 
 def _shared(row: Array, signals: Array, parts: Array, *, at: int | None = None) -> Array:

@@ -80,8 +80,9 @@ template <class T> struct Matrix {  // CSR; without values all are 1. The column
 template <class R> constexpr int SIDE_BY_SIDE = R::registers == 1 ? 4 : R::registers == 2 ? 3 : 2;
 
 // The sum over row i's entries of the value times the row of x that `at(column)` points to; S entries side by side.
-template <class R, int S, bool Weighted, bool Prefetch, class T, class At>
-INLINE R row_sum(const Matrix<T>& m, i64 i, const At& at) {
+// Where Exact, nothing is read behind the first `used` numbers of a row.
+template <class R, int S, bool Weighted, bool Prefetch, bool Exact = false, class T, class At>
+INLINE R row_sum(const Matrix<T>& m, i64 i, const At& at, i64 used = R::width) {
   const auto entry = [&](R& sum, i64 e) __attribute__((always_inline)) {
     if constexpr (Prefetch) {
       const char* soon = reinterpret_cast<const char*>(at(m.columns[e + AHEAD]));
@@ -90,8 +91,9 @@ INLINE R row_sum(const Matrix<T>& m, i64 i, const At& at) {
     const T* from = at(m.columns[e]);
     const T value = Weighted ? m.values[e] : T(1);
     each([&]<class V>(int o, V& s) __attribute__((always_inline)) {
-      if constexpr (Weighted) s += load<V>(from + o) * value;
-      else s += load<V>(from + o);
+      const V x = Exact ? load_part<V>(from + o, used - o) : load<V>(from + o);
+      if constexpr (Weighted) s += x * value;
+      else s += x;
     }, sum);
   };
   const i64 last = m.rows[i + 1];

@@ -37,7 +37,10 @@ template <class T> void combine(const Combine<T>& given, i64 lo, i64 hi) {
     alignas(64) u16 bits[R::width + HASHED];
     const auto value = [&](i64 i) {
       R v{};
-      if (s.matrix.rows) {
+      if (!whole && s.matrix.rows && !s.own) {  // others may write behind the rows now
+        v = row_sum<R, SIDE_BY_SIDE<R>, true, true, !Whole::value>(
+            s.matrix, i, [&](i32 c) { return near + i64(u32(c)) * s.row; }, used);
+      } else if (s.matrix.rows) {
         v = row_sum<R, SIDE_BY_SIDE<R>, true, true>(s.matrix, i, [&](i32 c) {
           const T* from = near + i64(u32(c)) * s.row;
           return whole || c != s.n - 1 ? from : last_row;

@@ -36,7 +36,7 @@ def combine(
     d = width if matrix is None else width // 2
     out = x.new_empty(n, population, d)
     found = x.new_empty(2, population, d, dtype=torch.float64) if moments else None
-    pattern, values = (None, None) if matrix is None else (matrix[0].native, matrix[1])
+    pattern, values = (None, None) if matrix is None else (matrix[0].check(n), matrix[1])
     scale, shift = (None, None) if lines is None else (line.contiguous() for line in lines)
     work = out.numel() * 8 + (0 if matrix is None else matrix[0].entries * population * d)
     native().combine(pattern, *arrays(values, x, out, scale, shift), mask, *arrays(found), threads_for(work))
@@ -47,7 +47,7 @@ def gather(matrix: Entries, block: Tensor) -> None:
     """Put A times the left half of a contiguous block ``(n, P, 2 d)`` into its right half."""
     pattern, values = matrix
     work = pattern.entries * block.shape[1] * block.shape[2] // 2
-    native().gather(pattern.native, *arrays(values, block), threads_for(work))
+    native().gather(pattern.check(len(block)), *arrays(values, block), threads_for(work))
 
 
 def activation_sums(gradient: Tensor, y: Tensor, u: Tensor | None, keep: float, lines: Tensor | None) -> Tensor:

@@ -62,6 +62,11 @@ template <class T> T* write(const char* name, Maybe<T>& x, const Shape& expected
   return x ? write(name, *x, expected) : nullptr;
 }
 
+// Sums over no rows are 0.
+inline void clear(Maybe<double>& x) {
+  if (x) std::fill_n(x->mutable_data(), x->size(), 0.0);
+}
+
 using GivenMask = std::optional<std::tuple<std::vector<u64>, u16, double>>;  // keys, threshold, scale
 
 Mask checked(const GivenMask& given, i64 members) {
@@ -259,7 +264,7 @@ void run_combine(const std::optional<Csr>& matrix, Maybe<T> values, Block<T> x, 
   }
   require(!s.scale == !s.shift, "scale and shift must be given together");
   double* found = write("moments", moments, {2, members, d});
-  if (out.size() == 0) return;
+  if (out.size() == 0) return clear(moments);
   py::gil_scoped_release unlocked;
   Team team(std::min(threads, n));
   Workspace room;
@@ -324,7 +329,7 @@ void run_activation(Block<T> gradient, Block<T> y, Maybe<T> u, double keep, Mayb
                   .out_row = members * wide, .out_member = wide};
   require(!s.u == !line, "u and lines must be given together");
   double* total = write("sums", sums, {2, members, d});
-  if (gradient.size() == 0) return;
+  if (gradient.size() == 0) return clear(sums);
   py::gil_scoped_release unlocked;
   Team team(std::min(threads, n));
   Workspace room;
@@ -356,7 +361,7 @@ void run_row_norm(Block<T> u, Block<T> scale, Maybe<T> shift, const GivenMask& m
                .mask = checked(mask, members), .epsilon = T(epsilon), .members = members, .d = d, .out_member = wide};
   double* total = write("sums", sums, {2, members, d});
   if (total) s.mask.scale = keep;
-  if (u.size() == 0) return;
+  if (u.size() == 0) return clear(sums);
   py::gil_scoped_release unlocked;
   Team team(std::min(threads, n));
   Workspace room;

@@ -43,6 +43,13 @@ class Pattern:
         """Number of rows that a block needs to be multiplied by the matrix."""
         return int(self.columns[: self.entries].max()) + 1 if self.entries else 0
 
+    def check(self, rows: int) -> Any:
+        """The pattern for the kernels, which may multiply a block of so many rows by it."""
+        checked = self.native
+        if self.height > rows:
+            raise ValueError(f"column index {self.height - 1} needs more rows than the {rows} of x")
+        return checked
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Pattern, (self.rows, self.columns)
 
@@ -88,9 +95,7 @@ def multiply(
         Shape ``(n, P, d)``.
     """
     _, population, d = x.shape
-    checked = pattern.native
-    if pattern.height > len(x):
-        raise ValueError(f"column index {pattern.height - 1} needs more rows than the {len(x)} of x")
+    checked = pattern.check(len(x))
     if order is not None:
         values = _take(values, order)
     if gaps and population * d >= WORTH_THINNING and values.shape == (pattern.entries,):

@@ -4,8 +4,8 @@ import math
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import ExitStack
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
 import torch
@@ -129,8 +129,7 @@ class Parts:
     def train(self, after: Callable[[], bool]) -> None:
         """Train all parts to their ends, or until ``after`` returns True or raises, each at the end of an epoch."""
         side_by_side = min(self.threads, sum(run is None or not run.finished for run in self.runs))
-        if side_by_side > 1:
-            self._train_side_by_side(side_by_side, after)
+        if side_by_side > 1 and self._train_side_by_side(side_by_side, after):
             return
         with use_threads(self.threads, torch_count=self.threads if self.graph.nodes >= MANY else 1):
             for part in range(len(self.runs)):
@@ -140,7 +139,8 @@ class Parts:
                     if after():
                         return
 
-    def _train_side_by_side(self, count: int, after: Callable[[], bool]) -> None:
+    def _train_side_by_side(self, count: int, after: Callable[[], bool]) -> bool:
+        """Train in several threads, or in as many as can be started; False if there are none."""
         waiting, turn, stop = iter(range(len(self.runs))), threading.Lock(), threading.Event()
 
         def work() -> None:
@@ -157,7 +157,10 @@ class Parts:
                             return
 
         with use_threads(max(1, self.threads // count)), ThreadPoolExecutor(count) as pool:
-            jobs = [pool.submit(work) for _ in range(count)]
+            jobs: list[Future[None]] = []
+            with suppress(RuntimeError):  # the system gives no more threads
+                for _ in range(count):
+                    jobs.append(pool.submit(work))
             try:
                 while wait(jobs, timeout=LOOK, return_when=FIRST_EXCEPTION).not_done:
                     if any(job.done() and job.exception() for job in jobs) or after():
@@ -166,6 +169,7 @@ class Parts:
                 stop.set()
             for job in jobs:
                 job.result()
+        return bool(jobs)
 
     def _step(self, part: int, run: Run) -> None:
         with self.locks[part]:
@@ -188,9 +192,14 @@ class Parts:
             for size, run in zip(self.sizes, self.runs, strict=True)
         ]
         epochs = sum(n * (own.epoch if own.training else longest) for n, own in zip(self.sizes, reports, strict=True))
-        known = [own.validation for own in reports if not math.isnan(own.validation)]
-        mean = sum(known) / len(known) if known else math.nan
-        return Progress(epochs // len(self.configs), longest, sum(own.training for own in reports), mean)
+
+        def mean(name: str) -> float:
+            known = [getattr(own, name) for own in reports if not math.isnan(getattr(own, name))]
+            return sum(known) / len(known) if known else math.nan
+
+        training = sum(own.training for own in reports)
+        done = epochs // len(self.configs)
+        return Progress(done, longest, training, mean("validation"), mean("loss"), mean("homophily"))
 
     def seconds(self) -> float:
         """Wall time so far, that of an interrupted training included."""

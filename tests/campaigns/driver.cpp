@@ -1,0 +1,230 @@
+// Random calls of the kernels without Python, for the sanitizers: driver CALLS SEED INTERRUPTS FAULTS. Every result is
+// compared with plain loops in double, while signals arrive and, if FAULTS is not 0, allocations and thread starts fail.
+// Arrays are as long as they must be, so that an access outside them is found.
+#include <dlfcn.h>
+#include <signal.h>
+#include <sys/time.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+
+#include "layer.h"
+
+using namespace newtonnet;
+static std::mt19937_64 dice;
+static std::atomic<int> signals{0};
+static std::atomic<i64> faults{0}, until_memory_fails{0}, until_thread_fails{0};
+
+void* operator new(size_t size) {
+  void* made = until_memory_fails.load() > 0 && --until_memory_fails == 0 ? nullptr : std::malloc(size);
+  if (!made) ++faults, throw std::bad_alloc();
+  return made;
+}
+void operator delete(void* given) noexcept { std::free(given); }
+void operator delete(void* given, size_t) noexcept { std::free(given); }
+
+extern "C" int pthread_create(pthread_t* id, const pthread_attr_t* how, void* (*f)(void*), void* given) noexcept {
+  static const auto real = reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"));
+  if (until_thread_fails.load() > 0 && --until_thread_fails == 0) return ++faults, EAGAIN;
+  return real(id, how, f, given);
+}
+
+static i64 below(i64 n) { return i64(dice() % u64(n)); }
+template <class T> using Numbers = std::vector<T>;
+
+template <class T> Numbers<T> numbers(i64 count) {
+  Numbers<T> x(size_t(count), T(0));
+  for (T& v : x) v = T(below(2001) - 1000) / 500;
+  return x;
+}
+
+template <class T, class F> void same(const char* what, const Numbers<T>& found, const F& expected) {
+  for (size_t k = 0; k < found.size(); ++k) {
+    const double e = expected(i64(k)), close = (sizeof(T) == 4 ? 2e-3 : 1e-9) * (1 + std::abs(e));
+    if (std::abs(double(found[k]) - e) <= close) continue;
+    std::printf("%s: number %zu of %zu is %g, expected %g\n", what, k, found.size(), double(found[k]), e);
+    std::exit(1);
+  }
+}
+
+template <class F> void in_shares(i64 n, i64 threads, const F& f) {
+  Team team(std::min(threads, n));
+  team.run([&](int t) { f(n * t / team.size, n * (t + 1) / team.size, t, team); });
+}
+
+template <class T> struct Sparse {  // n x m, and the same dense
+  Numbers<i32> rows{0}, columns;
+  Numbers<T> values;
+  Numbers<double> dense;
+  Sparse(i64 n, i64 m) : dense(size_t(n * m), 0.0) {
+    const i64 share = below(101);
+    for (i64 i = 0; i < n; ++i) {
+      for (i64 j = 0; j < m; ++j) {
+        if (below(100) >= share) continue;
+        columns.push_back(i32(j)), values.push_back(numbers<T>(1)[0]);
+        dense[size_t(i * m + j)] = double(values.back());
+      }
+      rows.push_back(i32(values.size()));
+    }
+    columns.resize(columns.size() + AHEAD), columns.shrink_to_fit(), values.shrink_to_fit();
+  }
+  Matrix<T> matrix() const { return {rows.data(), columns.data(), values.data()}; }
+};
+
+static double keeps(const Mask& mask, i64 row, i64 member, i64 d, i64 j) {  // what dropout multiplies a number by
+  if (!mask.keys) return 1;
+  u64 z = u64(row * words(d) + j / PER_WORD + 1) * 0x9E3779B97F4A7C15ull + mask.keys[member];
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull, z = (z ^ (z >> 27)) * 0x94D049BB133111EBull, z ^= z >> 31;
+  return u16(z >> (16 * (j % PER_WORD))) >= mask.threshold ? mask.scale : 0;
+}
+
+template <class T> void one_call() {
+  const i64 n = 1 + below(30), m = 1 + below(30), p = 1 + below(3), d = 1 + below(130), threads = 1 + below(4), c = p * d;
+  const Numbers<u64> keys{dice(), dice(), dice()};
+  const Mask mask = below(2) ? Mask{keys.data(), u16(below(65536)), 2.0} : Mask{};
+  const Numbers<T> x = numbers<T>(m * c), own = numbers<T>(n * c), gradient = numbers<T>(n * c), line = numbers<T>(c),
+                   shift = numbers<T>(c);
+  Numbers<T> out(size_t(n * c)), more(out);
+  const auto dropped = [&](i64 k) { return keeps(mask, k / c, k / d % p, d, k % d); };
+  const Sparse<T> a(n, m), square(n, n);
+  const auto product = [&](const Sparse<T>& s, i64 height, i64 i, const T* from, i64 row, i64 at) {
+    double sum = 0;
+    for (i64 j = 0; j < height; ++j) sum += s.dense[size_t(i * height + j)] * double(from[j * row + at]);
+    return sum;
+  };
+  switch (below(6)) {
+    case 0: {  // a product, with bias, ReLU and dropout
+      in_shares(n, threads, [&](i64 lo, i64 hi, int, Team&) {
+        multiply(Product<T>{a.matrix(), x.data(), line.data(), out.data(), m, p, d, mask}, lo, hi);
+      });
+      return same("multiply", out, [&](i64 k) {
+        return std::max(0.0, product(a, m, k / c, x.data(), c, k % c) + double(line[size_t(k % c)])) * dropped(k);
+      });
+    }
+    case 1: {  // dropout alone, and Adam's step, against each other's plain form
+      if (mask.keys) in_shares(n, threads, [&](i64 lo, i64 hi, int, Team&) { drop(own.data(), out.data(), p, d, 0, mask, lo, hi); });
+      if (mask.keys) same("drop", out, [&](i64 k) { return double(own[size_t(k)]) * dropped(k); });
+      Numbers<T> value = own, first(more), second(more);
+      adam(AdamStep{0.9, 0.999, 1e-8, 0.1, 0.001, false}, T(0.1), T(0), n * c, value.data(), first.data(), second.data(), gradient.data());
+      return same("adam", value, [&](i64 k) {
+        const double g = double(gradient[size_t(k)]);
+        return double(own[size_t(k)]) - 0.1 * g / (std::sqrt(g * g) + 1e-8);
+      });
+    }
+    case 2: {  // a Chebyshev series of a symmetric operator with its inner products
+      const i64 degree = below(5), width = std::min<i64>({c, WIDEST<T>, 1 + below(40)});
+      const i64 padded = with_row<T>(width, []<class R>(R) { return R::width; });
+      const Numbers<T> scale(size_t(n), T(1)), weights = numbers<T>((degree + 1) * c);
+      Numbers<i32> order(size_t(n), 0);
+      for (i64 i = 0; i < n; ++i) order[size_t(i)] = i32(n - 1 - i);
+      Numbers<T> inner(size_t(4 * (degree + 1) * c)), work[4];
+      for (Numbers<T>& w : work) w.resize(size_t(n * padded));
+      in_shares(n, threads, [&](i64 lo, i64 hi, int thread, Team& team) {
+        const Series<T> s{square.matrix(), order.data(), scale.data(), own.data(), gradient.data(), weights.data(), out.data(), inner.data(),
+                          work[0].data(), work[1].data(), work[2].data(), work[3].data(), c, width, degree, n > 15, &team};
+        series(s, lo, hi, thread);
+      });
+      Numbers<double> now(own.size()), before(own.size()), total(own.size());
+      for (i64 k = 0; k < n * c; ++k) now[size_t((n - 1 - k / c) * c + k % c)] = double(own[size_t(k)]);
+      for (i64 k = 0; k <= degree; ++k) {
+        if (k) {
+          Numbers<double> next(now.size());
+          for (i64 e = 0; e < n * c; ++e) {
+            double sum = 0;
+            for (i64 j = 0; j < n; ++j) sum += square.dense[size_t(e / c * n + j)] * now[size_t(j * c + e % c)];
+            next[size_t(e)] = (k == 1 ? -1 : -2) * sum - (k == 1 ? 0 : before[size_t(e)]);
+          }
+          before = now, now = next;
+        }
+        for (i64 e = 0; e < n * c; ++e) total[size_t(e)] += double(weights[size_t(k * c + e % c)]) * now[size_t(e)];
+      }
+      double largest = 1;
+      for (double t : total) largest = std::max(largest, std::abs(t));
+      for (T& v : out) v = T(double(v) / largest);
+      return same("series", out, [&](i64 k) { return total[size_t((n - 1 - k / c) * c + k % c)] / largest; });
+    }
+    case 3: {  // a layer: two halves, the second times a matrix; then the gather of its gradient
+      Numbers<T> both = numbers<T>(2 * n * c);
+      Combine<T> s{square.matrix(), both.data(), both.data() + d, out.data(), line.data(), shift.data(), mask, nullptr, nullptr,
+                   n, p, d, 2 * c, 2 * d, c, d};
+      Numbers<double> moments(size_t(8 * c));
+      in_shares(n, threads, [&](i64 lo, i64 hi, int t, Team&) {
+        Combine<T> part = s;
+        part.mean = moments.data() + 2 * c * t, part.deviation = part.mean + c;
+        combine(part, lo, hi);
+      });
+      const auto at = [&](i64 k) { return k / d % p * 2 * d + k % d; };
+      same("combine", out, [&](i64 k) {
+        const double u = double(both[size_t(k / c * 2 * c + at(k))]) + product(square, n, k / c, both.data() + d, 2 * c, at(k));
+        return std::max(0.0, u * double(line[size_t(k % c)]) + double(shift[size_t(k % c)])) * dropped(k);
+      });
+      const Numbers<T> left = both;
+      s.own = nullptr, s.near = both.data(), s.out = both.data() + d, s.scale = s.shift = nullptr, s.mask = {}, s.out_row = 2 * c, s.out_member = 2 * d;
+      in_shares(n, threads, [&](i64 lo, i64 hi, int, Team&) { combine(s, lo, hi); });
+      return same("gather", both, [&](i64 k) {
+        return k % (2 * d) < d ? double(left[size_t(k)]) : product(square, n, k / (2 * c), left.data(), 2 * c, k % (2 * c) - d);
+      });
+    }
+    case 4: {  // gradients of an activation, and of the layer before it
+      const Numbers<T> lines = numbers<T>(5 * c), weight = numbers<T>(p * 3 * d), of_classes = numbers<T>(n * p * 3);
+      Numbers<double> sums(size_t(8 * c));
+      in_shares(n, threads, [&](i64 lo, i64 hi, int t, Team&) {
+        Activation<T> s{gradient.data(), own.data(), more.data(), T(2), lines.data(), lines.data() + c, lines.data() + 2 * c,
+                        lines.data() + 3 * c, lines.data() + 4 * c, sums.data() + 2 * c * t, sums.data() + 2 * c * t + c, out.data(), p, d, c, d};
+        sum_columns(s, lo, hi), spread(s, lo, hi);
+      });
+      same("activation", out, [&](i64 k) {
+        const double z = own[size_t(k)] > 0 ? 2 * double(gradient[size_t(k)]) : 0;
+        return z * double(lines[size_t(2 * c + k % c)]) + double(lines[size_t(3 * c + k % c)]);
+      });
+      Numbers<T> of_weight(size_t(12 * c)), of_bias(size_t(4 * c));
+      in_shares(n, threads, [&](i64 lo, i64 hi, int t, Team&) {
+        backward(Layer<T>{own.data(), weight.data(), of_classes.data(), out.data(), of_weight.data() + 3 * c * t, of_bias.data() + c * t, p, d, 3, T(2)}, lo, hi);
+      });
+      return same("backward", out, [&](i64 k) {
+        double sum = 0;
+        for (i64 j = 0; j < 3; ++j) sum += double(weight[size_t((k / d % p * 3 + j) * d + k % d)]) * double(of_classes[size_t(k / d * 3 + j)]);
+        return own[size_t(k)] > 0 ? 2 * sum : 0;
+      });
+    }
+    default: {  // every row normalised, and back
+      Numbers<T> y(out.size()), of_u(out.size()), of_lines(size_t(8 * c));
+      in_shares(n, threads, [&](i64 lo, i64 hi, int t, Team&) {
+        const RowNorm<T> s{own.data(), line.data(), shift.data(), gradient.data(), y.data(), of_u.data(), of_lines.data() + 2 * c * t,
+                           of_lines.data() + 2 * c * t + c, mask, T(1e-2), p, d, d};
+        normalise_rows(s, lo, hi), normalise_rows_back(s, lo, hi);
+      });
+      return same("row norm", y, [&](i64 k) {
+        double mean = 0, square = 0;
+        for (i64 j = k / d * d; j < k / d * d + d; ++j) mean += double(own[size_t(j)]) / double(d);
+        for (i64 j = k / d * d; j < k / d * d + d; ++j) square += std::pow(double(own[size_t(j)]) - mean, 2) / double(d);
+        const double u = (double(own[size_t(k)]) - mean) / std::sqrt(square + 1e-2);
+        return std::max(0.0, u * double(line[size_t(k % c)]) + double(shift[size_t(k % c)])) * dropped(k);
+      });
+    }
+  }
+}
+
+int main(int, char** given) {
+  const i64 calls = std::atoll(given[1]), interrupts = std::atoll(given[3]), wanted = std::atoll(given[4]);
+  dice.seed(u64(std::atoll(given[2])));
+  struct sigaction action = {};
+  action.sa_handler = [](int) { ++signals; };
+  sigaction(SIGALRM, &action, nullptr);
+  const itimerval often{{0, 500}, {0, 500}};
+  if (interrupts) setitimer(ITIMER_REAL, &often, nullptr);
+  i64 made = 0;
+  for (; made < calls || signals < interrupts || faults < wanted; ++made) {
+    if (wanted) until_memory_fails = 1 + below(60), until_thread_fails = 1 + below(2);
+    if (wanted && made % 50 == 0) until_memory_fails = 0, pool() = new Pool, until_memory_fails = 1 + below(60);  // without threads, so that some are started; the old one is lost
+    try {
+      below(2) ? one_call<float>() : one_call<double>();
+    } catch (const std::bad_alloc&) {
+    }
+    until_memory_fails = until_thread_fails = 0;
+  }
+  std::printf("%lld %d %lld\n", static_cast<long long>(made), signals.load(), static_cast<long long>(faults.load()));
+  std::fflush(stdout);
+  std::_Exit(0);  // the threads of the pool wait for ever
+}
