@@ -1,7 +1,6 @@
 """The study behind the classifier's portfolio: settings compared on validation nodes, and a list chosen by regret."""
 
 import json
-import math
 import textwrap
 import time
 import tomllib
