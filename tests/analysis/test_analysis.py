@@ -109,7 +109,8 @@ def test_frames_and_arrow_tables_give_the_model_of_their_files(analysis, tmp_pat
     nodes, edges = frames(tables)
     for given in ((nodes, edges), (pa.Table.from_pandas(nodes), pa.Table.from_pandas(edges))):
         one = analyse(*given, label_column="kind", classifier=NewtonNetClassifier(**QUICK), folds=0)
-        pd.testing.assert_frame_equal(one.predictions, found.predictions)
+        table = one.predictions if given[0] is nodes else one.predictions.to_pandas()  # as the tables came
+        pd.testing.assert_frame_equal(table, found.predictions)
     one.save(tmp_path / "run")
     loaded = Analysis.load(tmp_path / "run")
     with pytest.raises(ValueError, match="fitted on tables in memory; give nodes and edges"):
@@ -275,6 +276,6 @@ def test_an_analysis_shows_its_headline_scores_and_filter(analysis, tmp_path):
 
 def test_explained_nodes_show_the_names_of_nodes_and_features(analysis):
     tables, found = analysis
-    shown = found.explain([found.predictions["node"][0]], *tables)._repr_html_()
+    shown = found.explain([found.predictions["node"][0]], *paths(tables))._repr_html_()
     assert str(found.predictions["node"][0]) in shown
     assert "size" in shown

@@ -33,7 +33,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def export(
-    model: NewtonNetClassifier | Analysis | str | PathLike[str], folder: str | PathLike[str]
+    model: "NewtonNetClassifier | Analysis | str | PathLike[str]", folder: str | PathLike[str]
 ) -> tuple[Path, Path]:
     """Write a scorer that needs NumPy and SciPy only: ``model.npz`` and ``scorer.py``.
 
