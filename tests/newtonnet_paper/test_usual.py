@@ -41,7 +41,7 @@ def test_only_splits_that_all_methods_have_count_and_graphs_nothing_was_chosen_o
 def test_the_scripts_run_as_they_are_and_give_their_scores(method, monkeypatch):
     monkeypatch.setattr(usual, "SECONDS", 0.5)
     monkeypatch.setattr(usual, "protocol", lambda _: "random")
-    found = usual._run("csbm-heterophilous", 0, method)
+    found = usual._run("digits", 0, method)
     assert 0.3 < found["test"] <= 1
     assert 0.3 < found["validation"] <= 1
     json.dumps(found)
