@@ -191,7 +191,7 @@ SLOW = {
 def test_bytes(kind, whole, choose, count, child):
     path, reader = whole[kind]
     data, dice = path.read_bytes(), random.Random(kind)
-    cases = choose(short=25, long=SLOW.get(kind, 100_000))
+    cases = choose(short=2 if kind == "raw mat" else 25, long=SLOW.get(kind, 100_000))
 
     def work():
         for _ in range(cases):

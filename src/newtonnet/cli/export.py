@@ -5,7 +5,9 @@ from typing import Annotated
 
 import typer
 
-from .app import app, console, print_json
+from newtonnet.progress import console
+
+from .app import app, print_json
 from .options import Json
 
 
