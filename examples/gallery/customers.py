@@ -11,10 +11,10 @@ import numpy as np
 import newtonnet
 from newtonnet.datasets import customers
 
-nodes, edges = customers(600, labelled=1.0)  # generated; yours come from files or frames
-truth = np.array(nodes["status"].to_pylist())
-hidden = np.random.default_rng(0).random(len(truth)) < 0.5
-known = nodes.set_column(nodes.column_names.index("status"), "status", [np.where(hidden, None, truth).tolist()])
+nodes, edges = (table.to_pandas() for table in customers(600, labelled=1.0))  # generated; yours may be files
+truth = nodes["status"]
+hidden = np.random.default_rng(0).random(len(nodes)) < 0.5
+known = nodes.assign(status=truth.mask(hidden))
 
 analysis = newtonnet.analyse(known, edges, label_column="status", time_limit=8, folds=0, compare=False)
 table = analysis.predictions.to_pandas()[hidden].assign(truth=truth[hidden])

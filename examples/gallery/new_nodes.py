@@ -10,27 +10,27 @@ import tempfile
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 
 import newtonnet
 from newtonnet import Analysis, NewtonNetClassifier
 from newtonnet.datasets import customers
 
-nodes, edges = customers(600, labelled=1.0)
-joined = np.array(nodes["joined"].to_pylist(), dtype="datetime64[D]")
-new = joined > np.quantile(joined.astype(int), 0.85).astype("datetime64[D]")
-old_ids = set(nodes["id"].filter(~new).to_pylist())
-old_edges = edges.filter([a in old_ids and b in old_ids for a, b in zip(*edges.to_pydict().values(), strict=True)])
+nodes, edges = (table.to_pandas() for table in customers(600, labelled=1.0))
+new = pd.to_datetime(nodes["joined"]).rank(pct=True) > 0.85
+old = nodes[~new]
+old_edges = edges[edges["source"].isin(old["id"]) & edges["target"].isin(old["id"])]
 
 with tempfile.TemporaryDirectory() as folder:
     model = NewtonNetClassifier("ridge", transferable=True, tune="off")
     options = {"classifier": model, "folds": 0, "compare": False, "time_limit": 20, "label_column": "status"}
-    newtonnet.analyse(nodes.filter(~new), old_edges, **options).save(f"{folder}/run")
+    newtonnet.analyse(old, old_edges, **options).save(f"{folder}/run")
     run = Analysis.load(f"{folder}/run")
 
-unlabelled = nodes.drop_columns("status")
-around = run.predict(unlabelled, edges).predictions.filter(new)
-alone = run.predict(unlabelled.filter(new), edges, unknown_edges="drop").predictions
-truth = np.array(nodes["status"].to_pylist())[new]
+unlabelled = nodes.drop(columns="status")
+around = run.predict(unlabelled, edges).predictions[new.to_numpy()]
+alone = run.predict(unlabelled[new], edges, unknown_edges="drop").predictions
+truth = nodes.loc[new, "status"].to_numpy()
 scores = {
     "old nodes around them": 100 * np.mean(around["label"].to_numpy() == truth),
     "new nodes alone": 100 * np.mean(alone["label"].to_numpy() == truth),
