@@ -17,7 +17,7 @@ from newtonnet import NewtonNetClassifier, export
 from newtonnet.analysis import exporting
 from newtonnet.analysis import scorer as module
 from newtonnet.analysis.scorer import Scorer
-from newtonnet.bank import BoostingOptions, RidgeOptions, train_boosting, train_ridge
+from newtonnet.bank import BoostingOptions, RidgeOptions, prediction_bank, train_boosting, train_ridge
 from newtonnet.datasets import Split, csbm
 from newtonnet.estimator.ensemble import Ensemble
 from newtonnet.estimator.members import Member
@@ -125,6 +125,19 @@ def test_a_bank_scores_as_ours(options, zeros_and_ones, tmp_path):
     np.testing.assert_allclose(scores(model, graph, tmp_path), model.predict_proba(graph), atol=1e-5)
 
 
+@pytest.mark.parametrize("options", [BoostingOptions(), RidgeOptions()], ids=lambda value: type(value).__name__)
+def test_the_columns_of_a_grid_are_the_same_bits(options):
+    side = 50  # deep inside, PageRank is 1 but for rounding, and means of zeros and ones repeat
+    nodes = np.arange(side * side).reshape(side, side)
+    pairs = [(nodes[:, 1:], nodes[:, :-1]), (nodes[1:], nodes[:-1]), (nodes[1:, 1:], nodes[:-1, :-1])]
+    ends = np.concatenate([np.stack([a.ravel(), b.ravel()]) for a, b in pairs], axis=1)
+    rng = np.random.default_rng(0)
+    graph = from_edges(ends, np.eye(4)[rng.integers(4, size=nodes.size)], labels=rng.integers(-1, 3, size=nodes.size))
+    ours = prediction_bank({"sizes": torch.tensor([4, 3])}, options.layout, graph, graph.labels).values
+    scored = module.ScoredGraph(graph.adjacency, graph.features, False)
+    np.testing.assert_array_equal(module.bank(scored, {}, asdict(options), graph.labels, 3), ours)
+
+
 def test_a_bank_of_a_directed_graph_with_two_classes_scores_as_ours(tmp_path):
     graph = make_graph(nodes=200, directed=True)
     graph = graph.relabelled(np.where(graph.labels == 2, -1, graph.labels))
@@ -133,7 +146,7 @@ def test_a_bank_of_a_directed_graph_with_two_classes_scores_as_ours(tmp_path):
 
 
 def test_labels_are_shown_on_the_graph_of_the_fit_alone(tmp_path):
-    graph, other = make_graph(nodes=200), make_graph(1, nodes=150)
+    graph, other = make_graph(nodes=200), make_graph(1, nodes=200)
     stack = network("newton-stack", graph, NewtonStackOptions(layers=2, labels=0.5))
     model = classifier_of(graph, stack, bank_member(graph, BoostingOptions()), weights=[0.3, 0.7])
     own = scores(model, graph, tmp_path)

@@ -9,6 +9,8 @@ from collections import Counter
 
 import pytest
 
+collect_ignore = ["atheris_readers.py"]
+"""A program of its own."""
 CALLS = ("fsync", "replace", "unlink", "rmdir", "write", "truncate", "ftruncate", "posix_fallocate")
 """System calls by which the file layer makes something durable or removes it."""
 ROOM = 4 << 30

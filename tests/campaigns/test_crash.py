@@ -44,7 +44,7 @@ def test_fit_over_an_older_run(choose, count, kill_at, runs, tmp_path):
 
     old.save(tmp_path / "old")
     shutil.copytree(tmp_path / "old", tmp_path / "count")
-    for place in places(choose, kill_at, lambda: fit(tmp_path / "count"), 6):
+    for place in places(choose, kill_at, lambda: fit(tmp_path / "count"), 4):
         folder = tmp_path / "run"
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(tmp_path / "old", folder)
@@ -65,7 +65,7 @@ def test_a_first_fit(choose, count, kill_at, runs, tmp_path):
         command = ["fit", *tables.arguments, "--label-column", "kind", "--out", str(folder), *TINY]
         assert run(app, command) == 0
 
-    for place in places(choose, kill_at, lambda: fit(tmp_path / "count"), 6):
+    for place in places(choose, kill_at, lambda: fit(tmp_path / "count"), 3):
         folder = tmp_path / f"run {place}"
         kill_at(lambda folder=folder: fit(folder), place)
         fit(folder)
@@ -82,7 +82,7 @@ def test_predict(choose, count, kill_at, runs, tmp_path):
     def predict():
         assert run(app, ["predict", str(tmp_path / "run")]) == 0
 
-    for place in places(choose, kill_at, predict, 4):
+    for place in places(choose, kill_at, predict, 3):
         kill_at(predict, place)
         assert (tmp_path / "run" / "predictions.csv").read_bytes() == before
         predict()
@@ -99,7 +99,7 @@ def test_train(choose, count, kill_at, tmp_path):
 
     train()
     lines = out.read_text().count("\n")
-    for place in places(choose, kill_at, train, 3):
+    for place in places(choose, kill_at, train, 2):
         kill_at(train, place)
         assert out.read_text().count("\n") == lines
         count["crash: kills of train (records lost 0)"] += 1
@@ -115,7 +115,7 @@ def test_search(choose, count, kill_at, tmp_path):
 
     search(tmp_path / "whole")
     expected = [(trial.number, trial.setting, trial.validation) for trial in trials(tmp_path / "whole")]
-    for place in places(choose, kill_at, lambda: search(tmp_path / "count"), 4):
+    for place in places(choose, kill_at, lambda: search(tmp_path / "count"), 2):
         folder = tmp_path / f"at {place}"
         kill_at(lambda folder=folder: search(folder), place)
         kept = [(trial.number, trial.setting, trial.validation) for trial in trials(folder)]
@@ -210,7 +210,7 @@ def test_random_moments(choose, count, signal_number, runs, tmp_path):
     """Children write all kinds of files in turn until they are killed; SIGTERM as on the command line, like Ctrl-C."""
     dice, loop, number, done = random.Random(int(signal_number)), Loop(tmp_path, runs[1:]), 0, Counter()
     loop.write(0, lambda what: done.update([what.decode()]))
-    for _ in range(choose(short=8, long=1000)):
+    for _ in range(choose(short=6, long=1000)):
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:

@@ -50,7 +50,7 @@ def check(answer, folder):
 def test_a_failing_disk_under_fit(number, choose, count, fail_at, runs, tmp_path):
     tables, old, _ = runs
     old.save(tmp_path / "old")
-    place, step = 1, choose(short=9, long=1)
+    place, step = 1, choose(short=20, long=1)
     while True:
         folder = tmp_path / f"run {place}"
         shutil.copytree(tmp_path / "old", folder)
@@ -85,7 +85,7 @@ def test_a_failing_disk_under_precomputation(choose, count, fail_at, tmp_path):
         propagate_to_disk(graph, folder, degree=2)
         assert open_store(folder, verify=True).checksum == expected
         count["faults: full disks under precomputation (other numbers 0)"] += 1
-        place += choose(short=3, long=1)
+        place += choose(short=6, long=1)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can mount")
@@ -123,7 +123,7 @@ def test_too_many_open_files(choose, count, child, runs, tmp_path):
         resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + room,) * 2)
         return fit(tables, tmp_path / "run")
 
-    for room in range(1, 12, choose(short=4, long=1)):
+    for room in range(1, 12, choose(short=6, long=1)):
         answer, ended = child(lambda room=room: limited(room))
         assert ended == 0
         check(answer, tmp_path / "run")
@@ -146,7 +146,7 @@ def test_threads_that_do_not_start(choose, count, child, runs, tmp_path):
         threading.Thread.start = fail
         return fit(tables, tmp_path / "run", "--threads", "2", "--max-epochs", "3")
 
-    for place in range(1, choose(short=3, long=20)):
+    for place in range(1, choose(short=2, long=20)):
         answer, ended = child(lambda place=place: limited(place))
         assert ended == 0
         check(answer, tmp_path / "run")

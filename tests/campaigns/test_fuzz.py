@@ -3,7 +3,10 @@
 import dataclasses
 import json
 import random
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pyarrow.csv as pacsv
@@ -188,7 +191,7 @@ SLOW = {
 def test_bytes(kind, whole, choose, count, child):
     path, reader = whole[kind]
     data, dice = path.read_bytes(), random.Random(kind)
-    cases = choose(short=25, long=SLOW.get(kind, 100_000))
+    cases = choose(short=2 if kind == "raw mat" else 25, long=SLOW.get(kind, 100_000))
 
     def work():
         for _ in range(cases):
@@ -322,3 +325,14 @@ def test_forged_tensors(name, choose, count, child, tmp_path):
     _, code = child(work, bounded=True)
     assert code == 0
     count["fuzz: model, forged tensors (neither a result nor a ValueError of one line 0)"] += cases
+
+
+@pytest.mark.parametrize("kind", ["record", "search store", "run.json", "block store", "graph on disk", "checkpoint"])
+def test_bytes_that_reach_new_code(kind, choose, count):
+    """The same with atheris, which is guided by the lines that a file reaches."""
+    cases = choose(short=0, long=10_000) or pytest.skip("long campaign only")
+    pytest.importorskip("atheris", reason="needs the package atheris")
+    command = [sys.executable, str(Path(__file__).with_name("atheris_readers.py")), kind, str(cases)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, f"{done.stdout[-2000:]} {done.stderr[-2000:]}"
+    count[f"fuzz: {kind}, by atheris (neither a result nor a ValueError of one line 0)"] += cases

@@ -116,7 +116,7 @@ SANITIZERS = {
 @pytest.mark.parametrize("sanitizer", SANITIZERS)
 def test_a_driver_without_python_under_sanitizers(sanitizer, choose, count, tmp_path):
     """driver.cpp: calls, interrupts, and allocations and threads that fail."""
-    calls, interrupts, faults = choose(short=(0, 0, 0), long=(100_000, 10_000, 2000))
+    calls = choose(short=0, long=20_000 if sanitizer == "thread" else 100_000)  # the former takes six times as long
     if not calls:
         pytest.skip("long campaign only: the build takes minutes")
     compiler = shutil.which("g++") or pytest.skip("no compiler")
@@ -124,7 +124,7 @@ def test_a_driver_without_python_under_sanitizers(sanitizer, choose, count, tmp_
     flags = ["-O1", "-g1", "-std=c++20", f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all", "-pthread", "-ldl"]
     subprocess.run([compiler, *flags, f"-I{SOURCES}", source, "-o", driver], check=True)
     environment = {**os.environ, **SANITIZERS[sanitizer]}
-    for numbers in ((calls, 0, interrupts, 0), (0, 1, 0, faults)):
+    for numbers in ((calls, 0, 10_000, 0), (0, 1, 0, 2000)):
         done = subprocess.run([driver, *map(str, numbers)], env=environment, capture_output=True, text=True)
         assert done.returncode == 0, f"{done.stdout[-500:]} {done.stderr[:3000]}"
         for what, number in zip(("calls", "interrupts", "faults"), done.stdout.split(), strict=True):

@@ -23,7 +23,7 @@ def resident():
 
 
 def test_memory_and_file_handles_stay_flat(choose, count, tmp_path):
-    graph = csbm(0.2, nodes=120, features=12)
+    graph = csbm(0.2, nodes=80, features=8)
 
     def cycle(number):
         name = MODELS[number % len(MODELS)]
@@ -33,7 +33,7 @@ def test_memory_and_file_handles_stay_flat(choose, count, tmp_path):
         np.testing.assert_array_equal(loaded.predict_proba(graph), model.predict_proba(graph))
         loaded.explain(graph, number % graph.nodes)
 
-    cycles, seconds = choose(short=20, long=1000), choose(short=0, long=90 * 60)
+    cycles, seconds = choose(short=10, long=1000), choose(short=0, long=90 * 60)
     samples, handles, start = [], set(), time.monotonic()
     while len(samples) < cycles or time.monotonic() < start + seconds:
         cycle(len(samples))

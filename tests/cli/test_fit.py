@@ -21,7 +21,7 @@ from newtonnet.training import Record, Run
 
 FAST = ["--no-tune", "--max-epochs", "25", "--threads", "1", "--folds", "0"]
 THREE = ["--nodes", "three.csv", "--edges", "none.csv"]
-FILES = {"model.safetensors", "predictions.csv", "records.jsonl", "report.html", "run.json"}
+FILES = {"model.safetensors", "model_card.md", "predictions.csv", "records.jsonl", "report.html", "run.json"}
 
 
 def fit(tables, out, *more):

@@ -65,6 +65,12 @@ def test_what_is_not_there_or_broken_reads_as_nothing(tmp_path):
     assert read_facts(tmp_path / "g.npz") is None
 
 
+@pytest.mark.parametrize("masks", [np.zeros((1, 7), np.uint8), np.zeros(6, np.uint8), np.zeros((1, 6))])
+def test_splits_of_another_shape_read_as_nothing(masks, tmp_path):
+    write_graph_file(tmp_path / "g.npz", from_edges([[0], [1]], np.eye(6)), masks, {})
+    assert read_graph_file(tmp_path / "g.npz") is None
+
+
 def test_the_path_depends_on_files_and_direction():
     one, other = RawFile("a", "0" * 64, "original"), RawFile("a", "1" * 64, "original")
     paths = {cache_path("x", [file], directed=directed) for file in (one, other) for directed in (False, True)}

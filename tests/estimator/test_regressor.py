@@ -97,7 +97,7 @@ def test_the_portfolio_beats_the_features_alone(smooth):
     whole = NewtonNetRegressor(time_limit=6, threads=1).fit(graph, known)
     alone = quick("mlp").fit(graph, known)
     assert whole.score(graph, test) > 0.6 > alone.score(graph, test)
-    assert whole.tried_ > 3
+    assert whole.tried_ > 1
     assert whole.homophily_ > 0.6
 
 
@@ -120,7 +120,7 @@ def test_absolute_loss_is_not_moved_by_a_few_huge_numbers(smooth):
         np.abs(quick("boosting", loss=loss).fit(graph, spoiled).predict(graph) - number)[test].mean()
         for loss in ("squared", "absolute")
     ]
-    assert errors[1] < errors[0] / 10
+    assert errors[1] < errors[0] / 3
 
 
 def test_intervals_hold_about_the_share_that_is_asked_for(smooth):

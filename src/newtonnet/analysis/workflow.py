@@ -76,6 +76,8 @@ FINAL = 0.4
 """Share of the time for the model that is kept; the rest is for evaluating it and its rivals."""
 WHY, WHY_SECONDS = 0.05, 15.0
 """Share of the time, and seconds at most, for the explanations on the page."""
+PAGE_WORK = 2.0
+"""Time that the page takes, as a multiple of the time that the predictions took after the fit."""
 SEVERAL = 10
 """A column with at least this many classes, none of them twice, is taken for a column of ids."""
 SAME = 0.9
@@ -402,7 +404,8 @@ def analyse(
             run = write_run(place, run, model=model, predictions=predictions, card=card_of(model, run))
             say(f"model and predictions are in {place}")
 
-        overhead = max(time.monotonic() - began - limit, 0.0)
+        written = time.monotonic() - began
+        overhead = max(written - limit, 0.0)
         rivals = _rivals(classifier) if compare and classifier.regime != OUT_OF_CORE else []
         held_out = evaluate(
             classifier,
@@ -411,7 +414,7 @@ def analyse(
             Nodes(pairs, validation, test, reading.graph.truth, refit=folds is not None),
             spent=spent,
             overhead=overhead,
-            deadline=deadline,
+            deadline=deadline - PAGE_WORK * (written - spent),
             stop=stop,
             start_step=start_step,
         )

@@ -112,7 +112,8 @@ def read_graph_file(path: Path) -> tuple[Graph, Masks] | None:
             directed=bool(arrays["directed"]),
             rows=arrays["rows"].astype(np.int32) if "rows" in arrays else None,
         )
-        return graph, arrays["masks"]
+        masks = arrays["masks"]
+        return (graph, masks) if masks.dtype == np.uint8 and masks.shape[1:] == (graph.nodes,) else None
     except Exception:  # zip files and headers of arrays that are damaged can raise anything
         return None
 

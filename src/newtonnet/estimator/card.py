@@ -37,7 +37,7 @@ def model_card(model: Any, outcome: Mapping[str, Any] | None = None, tables: Seq
         "Intended use": _use(model),
     }
     text = "\n\n".join(f"## {title}\n\n" + "\n".join(_lines(rows)).strip() for title, rows in parts.items())
-    return f"# Model card\n\n{text}\n"
+    return f"# Model card: {_safe(listed(_names(model), 6))}\n\n{text}\n"
 
 
 def _model(model: Any) -> list[str]:

@@ -68,8 +68,9 @@ def read_fitted(
     if y is None and usual not in (there := column_names(pair[0])):
         named = f"fit((nodes, edges), {there[-1]!r})"
         raise ValueError(f"name the column of the {what}, as in {named}; found: {listed(there)}")
-    column = {"target_column" if numbers else "label_column": label}
-    reading = read_tables(*pair, TableOptions(**column, standardise=standardise))
+    options = TableOptions(standardise=standardise)
+    options = replace(options, target_column=label) if numbers else replace(options, label_column=label)
+    reading = read_tables(*pair, options)
     return reading.graph, None if label is not None else y, reading
 
 

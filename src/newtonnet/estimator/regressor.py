@@ -13,7 +13,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from newtonnet.explanations import Explanation, rescale
-from newtonnet.graphs import Graph, assortativity
+from newtonnet.graphs import Graph, assortativity, check_trainable
 from newtonnet.metrics import number_score
 from newtonnet.training import OnEpoch
 
@@ -155,9 +155,10 @@ class NewtonNetRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
         deadline = deadline_in(self.time_limit, stop)
         graph, y, reading = read_fitted(graph, y, standardise=self.standardise == AUTO, numbers=True)
         whole = self.read(graph, y, role="train")
+        check_trainable(whole)
         targets = whole.truth.astype(np.float64)
         known = targets[whole.labelled]
-        mean, scale = (float(known.mean()), float(known.std()) or 1.0) if len(known) else (0.0, 1.0)
+        mean, scale = float(known.mean()), float(known.std())
         tuned = self._train(
             graph,
             whole.with_targets((targets - mean) / scale),

@@ -40,8 +40,6 @@ PLAIN = ("settings_", "filter_weight_", "tried_", "complete_", "validation_score
 """Learned attributes that are plain data."""
 TARGET = ("target_name_", "target_mean_", "target_scale_")
 """Those of a regressor alone."""
-NUMBER_SHAPES: Mapping[str, tuple[int, ...]] = {"probabilities": (1,), "truth": ()}
-"""Axes beside that of the nodes of out-of-fold predictions of numbers."""
 SCALING, OUT_OF_FOLD, LABELS = "scaling", "out_of_fold", "labels"
 """Names of the tensors that belong to no member."""
 STORED_NAMES = {"time_limit": "time_budget"}
@@ -287,10 +285,11 @@ def _scaling(tensors: Mapping[str, Tensor], features: int) -> Scaling:
 def _out_of_fold(described: Mapping[str, Any], tensors: Mapping[str, Tensor], classes: int) -> OutOfFold:
     count = sum(described["sizes"])
     nodes = _numbers(tensors, f"{OUT_OF_FOLD}.nodes", "i", count)
+    shares: NDArray[Any]
+    truth: NDArray[Any]
     if classes == 1:
-        shares, truth = (
-            _floats(tensors, f"{OUT_OF_FOLD}.{name}", count, *more) for name, more in NUMBER_SHAPES.items()
-        )
+        shares = _floats(tensors, f"{OUT_OF_FOLD}.probabilities", count, 1)
+        truth = _floats(tensors, f"{OUT_OF_FOLD}.truth", count)
         least = nodes.min(initial=0)
     else:
         shares = _numbers(tensors, f"{OUT_OF_FOLD}.probabilities", "f", count, classes, below=1.001)
@@ -299,9 +298,8 @@ def _out_of_fold(described: Mapping[str, Any], tensors: Mapping[str, Tensor], cl
     if least < 0:
         raise ValueError("out-of-fold predictions hold numbers that cannot be")
     ends, calibration = np.cumsum(described["sizes"])[:-1], tuple(described["calibration"])
-    parts = (np.split(array, ends) for array in (nodes, shares, truth))
-    nodes, shares, truth = parts
-    return OutOfFold(nodes, shares, described["scores"], calibration, truth, described["structure"])
+    by_fold = [np.split(array, ends) for array in (nodes, shares, truth)]
+    return OutOfFold(by_fold[0], by_fold[1], described["scores"], calibration, by_fold[2], described["structure"])
 
 
 def _own_number(value: Any) -> Any:

@@ -62,10 +62,13 @@ def explain_bank(
     bank = prediction_bank(state, options.layout, graph, shown)
     columns = _ridge(bank, state) if isinstance(options, RidgeOptions) else _boosting(bank, state)
     reader = _reader(bank, graph, shown)
+    linear = isinstance(options, RidgeOptions) and options.filter == "chebyshev"
+    by_bands = reader.bands(state["weights"].numpy()) if linear else None
     explanations = []
     for node, pair, reach in zip(nodes, pairs, distances, strict=True):
         by_columns = columns(node, pair)
-        contributions, features, bands = reader.divide(node, by_columns)
+        contributions, features = reader.divide(node, by_columns)
+        bands = None if by_bands is None else contrast(by_bands[:, node], pair)
         explanations.append(
             make_explanation(
                 node,
@@ -152,8 +155,8 @@ class _Reader:
         """The further inputs."""
         return tuple(dict.fromkeys(name for name in self.inputs if name is not None))
 
-    def divide(self, node: int, given: _ByColumns) -> tuple[Array, Array, Array | None]:
-        """Contributions of nodes ``(n,)``, of features and further inputs, and of bands ``(3,)``."""
+    def divide(self, node: int, given: _ByColumns) -> tuple[Array, Array]:
+        """Contributions of nodes ``(n,)``, and of features and further inputs."""
         count, columns = self.graph.features.shape[1], self.bank.columns
         nodes, features = np.zeros(self.graph.nodes), np.zeros(count + len(self.names))
         degrees = np.array(
@@ -166,14 +169,11 @@ class _Reader:
         for i in np.flatnonzero(degrees < 0).tolist():
             features[count + self.names.index(str(self.inputs[i]))] += given.parts[i]
             nodes += self._labels(node, i, by_filter[columns[i].filter][columns[i].degree], given)
-        bands = np.zeros(3)
         for degree in range(degrees.max() + 1):
             row, inside = rows[degree], degrees == degree
             own = given.parts[inside]
             if given.weights is not None:
-                filtered = self.signals @ given.weights[inside]
-                nodes += row * filtered
-                bands += self._bands(row, filtered)
+                nodes += row * (self.signals @ given.weights[inside])
             else:
                 nodes += _shared(np.abs(row), np.abs(self.signals), own, at=node)
             if self.basis is None:
@@ -184,8 +184,7 @@ class _Reader:
                 features[:count] += reached * (self.basis @ given.weights[inside])
             else:
                 features[:count] += _shared(np.abs(reached), np.abs(self.basis), own)
-        exact = given.weights is not None and columns[0].filter == "chebyshev"
-        return nodes, features, bands if exact else None
+        return nodes, features
 
     def _labels(self, node: int, i: int, row: Array, given: _ByColumns) -> Array:
         """What each node contributes to a column of labels; any other column is the node's own."""
@@ -218,14 +217,26 @@ class _Reader:
             rows[1:] = [row * root / max(float(root[node, 0]), 1e-30) for row in rows[1:]]
         return [row[:, 0] for row in rows]
 
-    def _bands(self, row: Array, signal: Array) -> Array:
-        """The inner product of a filter's row with the low, middle and high frequencies of a signal."""
-        operator = self.bank.around.operator
-        block = torch.from_numpy(np.stack([signal, signal], axis=1)[..., None]).to(operator.matrix.dtype)
+    def bands(self, weights: Array) -> Array:
+        r"""What low, middle and high frequencies of the features contribute to every node's logits, ``(3, n, C)``.
+
+        With weights :math:`w_k` of the columns :math:`T_k(L - I) X` and a band b, a polynomial too, it is row i of
+        :math:`b(L) \sum_k T_k(L - I) X w_k`: as many products for all nodes as for one.
+        """
+        columns = self.bank.columns
+        degrees = np.array([c.degree if name is None else -1 for c, name in zip(columns, self.inputs, strict=True)])
+        degree = max(degrees.max(), 0)
+        # Clenshaw: the sum over degrees from the last to the first.
+        last, now = (np.zeros((self.graph.nodes, weights.shape[1])) for _ in range(2))
+        for k in range(degree, -1, -1):
+            own = self.signals @ weights[degrees == k]
+            moved = self.bank.around.shift(now) * (2 if k else 1)
+            last, now = now, own + moved - last
+        block = torch.from_numpy(np.stack([now, now], axis=1))
         with torch.no_grad():
-            parts = propagate(operator, block, band_coefficients()[[0, 2]].T)[..., 0].double().numpy()
-        low, high = row @ parts
-        return np.array([low, row @ signal - low - high, high])
+            parts = propagate(self.bank.around.operator, block, band_coefficients()[[0, 2]].T).numpy()
+        low, high = parts[:, 0], parts[:, 1]
+        return np.stack([low, now - low - high, high])
 
 
 def _reader(bank: Bank, graph: Graph, shown: Shown) -> _Reader:

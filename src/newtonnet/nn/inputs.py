@@ -126,7 +126,7 @@ class Inputs:
         nodes = self.operator.nodes
         if labels.dtype not in (torch.int64, torch.float64) or labels.ndim not in (1, 2) or len(labels) != nodes:
             got = f"{labels.dtype} of shape {tuple(labels.shape)}"
-            raise ValueError(f"labels must be int64 (numbers float64) of shape ({nodes},) or ({nodes}, P), got {got}")
+            raise ValueError(f"labels must be int64 of shape ({nodes},) or ({nodes}, P), numbers float64, got {got}")
         return replace(self, labels=labels if labels.ndim == 2 else labels[:, None])
 
     def take(self, members: Tensor) -> "Inputs":
