@@ -275,6 +275,6 @@ def test_an_analysis_shows_its_headline_scores_and_filter(analysis, tmp_path):
 
 def test_explained_nodes_show_the_names_of_nodes_and_features(analysis):
     tables, found = analysis
-    shown = found.explain([found.predictions["node"][0]], *tables)._repr_html_()
+    shown = found.explain([found.predictions["node"][0]], *paths(tables))._repr_html_()
     assert str(found.predictions["node"][0]) in shown
     assert "size" in shown

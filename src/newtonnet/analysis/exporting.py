@@ -1,5 +1,7 @@
 """A model as two files that score graphs without torch: ``model.npz`` with its arrays, and ``scorer.py``."""
 
+from __future__ import annotations  # so that help() prints the names of types and not all that they stand for
+
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
