@@ -28,7 +28,7 @@ with tempfile.TemporaryDirectory() as folder:
     run = Analysis.load(f"{folder}/run")
 
 unlabelled = nodes.drop_columns("status")
-around = run.predict(unlabelled, edges).predictions[new]
+around = run.predict(unlabelled, edges).predictions.filter(new)
 alone = run.predict(unlabelled.filter(new), edges, unknown_edges="drop").predictions
 truth = np.array(nodes["status"].to_pylist())[new]
 scores = {

@@ -76,8 +76,8 @@ def number_score(metric: str, predicted: Shares, truth: NDArray[np.float64]) -> 
         predicted: numbers, ``(v,)``, or ``(v, 1)``.
         truth: the true numbers, ``(v,)``; if they are all equal, the errors are not divided.
 
-    >>> number_score("r2", np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 6.0]))
-    0.35714285714285715
+    >>> round(number_score("r2", np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 6.0])), 4)
+    0.3571
     """
     if metric not in NUMBER_METRICS:
         raise ValueError(f"unknown metric {metric!r}; available: {', '.join(NUMBER_METRICS)}")

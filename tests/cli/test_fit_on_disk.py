@@ -19,7 +19,7 @@ from newtonnet.out_of_core import propagate
 from newtonnet.out_of_core.store import create_store
 
 FAST = ["--regime", "out-of-core", "--folds", "2", "--max-epochs", "3", "--threads", "1"]
-FILES = {"model.safetensors", "predictions.csv", "records.jsonl", "report.html", "run.json"}
+FILES = {"model.safetensors", "model_card.md", "predictions.csv", "records.jsonl", "report.html", "run.json"}
 
 
 def fit(tables, out, *more):
