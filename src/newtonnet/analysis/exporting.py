@@ -1,5 +1,7 @@
 """A model as two files that score graphs without torch: ``model.npz`` with its arrays, and ``scorer.py``."""
 
+from __future__ import annotations  # so that help() prints the names of types and not all that they stand for
+
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -33,7 +35,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def export(
-    model: "NewtonNetClassifier | Analysis | str | PathLike[str]", folder: str | PathLike[str]
+    model: NewtonNetClassifier | Analysis | str | PathLike[str], folder: str | PathLike[str]
 ) -> tuple[Path, Path]:
     """Write a scorer that needs NumPy and SciPy only: ``model.npz`` and ``scorer.py``.
 

@@ -118,8 +118,16 @@ class GraphEstimator(BaseEstimator, ABC):  # type: ignore[misc]
                 if on_epoch is not None:
                     on_epoch(state)
 
-            options, told = self._options(seed), {"on_epoch": tell, "on_trial": on_trial}
-            tuned = tune(scaled, listed, folds, options, deadline=deadline, shown=shown, **told)
+            tuned = tune(
+                scaled,
+                listed,
+                folds,
+                self._options(seed),
+                deadline=deadline,
+                shown=shown,
+                on_epoch=tell,
+                on_trial=on_trial,
+            )
 
         self.n_features_in_ = int(whole.features.shape[1])
         self.__dict__.pop("feature_names_in_", None)  # as in scikit-learn: without names there is no attribute
