@@ -8,7 +8,7 @@ export NEWTONNET_DATA ?= $(abspath ../shared/data)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench check format docs dist clean
+.PHONY: help demo test bench check format docs dist smoke clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -43,7 +43,11 @@ docs: $(VENV)/installed ## build the documentation site in out/docs; warnings ar
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs out/docs
 
 dist: $(VENV)/installed ## build the source distribution and the wheel of this platform in dist
+	rm -rf dist
 	$(BIN)/python -m build --outdir dist
+
+smoke: dist ## install the wheel into an empty environment without a compiler, and use it there
+	.ci/smoke
 
 clean: ## remove the environment and everything that was made
 	rm -rf $(VENV) out build dist .mypy_cache .pytest_cache .ruff_cache src/*.egg-info src/newtonnet/kernels/*.so

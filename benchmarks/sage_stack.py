@@ -6,6 +6,7 @@ Prints the test score at the epoch with the best validation score; everything is
 """
 
 import argparse
+import json
 import time
 import warnings
 
@@ -44,6 +45,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--protocol", default="fixed", help="fixed, or a protocol of newtonnet.datasets.load_splits")
     parser.add_argument("--metric", choices=("accuracy", "roc_auc"), help="roc_auc for minesweeper and tolokers")
+    parser.add_argument("--json", action="store_true", help="print one JSON value")
     given = parser.parse_args()
     graph, split = load(given.dataset), load_splits(given.dataset, given.protocol)[given.split]
     metric = given.metric or ("roc_auc" if given.dataset in ("minesweeper", "tolokers") else "accuracy")
@@ -72,6 +74,9 @@ def main() -> None:
         else:
             scores = [np.mean(logits[part].argmax(axis=1) == graph.labels[part]) for part in parts]
         best = max(best, (scores[0], scores[1], epoch), key=lambda found: found[0])
+    if given.json:
+        print(json.dumps({"metric": metric, "test": best[1], "validation": best[0], "epochs": epoch}))
+        return
     scores = f"test {metric} {100 * best[1]:.2f}, validation {100 * best[0]:.2f}"
     print(f"{given.dataset} split {given.split}: {scores} at epoch {best[2]} of {epoch}")
 

@@ -1,8 +1,13 @@
-"""The random stream and the tiny graphs that every test may ask for."""
+"""The random stream, the tiny graphs, the tables and the browser that every test may ask for."""
 
 import csv
+import fcntl
+import json
 import os
+import shutil
 import signal
+import subprocess
+import time
 from types import SimpleNamespace
 
 os.environ["OMP_NUM_THREADS"] = "1"  # tests run side by side; read when torch is loaded
@@ -16,7 +21,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell gives this to w
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-RAY = ("tests/search/test_ray_executor.py", "tests/out_of_core/test_ray_training.py")
+RAY = (
+    "tests/search/test_ray_executor.py",
+    "tests/out_of_core/test_ray_training.py",
+    "tests/test_examples.py::test_an_example_of_the_gallery_asks_a_question_prints_and_draws[search_on_ray]",
+)
 """Tests that start clusters: one after the other, in one process, or they starve each other."""
 
 
@@ -145,3 +154,134 @@ def tables(tmp_path):
 def write():
     """Make tables in a folder."""
     return write_tables
+
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--remote-debugging-pipe",
+)
+PATIENCE = 20.0
+
+
+class Browser:
+    """One Chromium with one tab; commands go in, answers and events come out."""
+
+    def __init__(self, profile):
+        (command_end, commands), (answers, answer_end) = os.pipe(), os.pipe()
+        # The protocol wants file descriptors 3 and 4; high ones cannot be overwritten while they are put there.
+        given = [fcntl.fcntl(end, fcntl.F_DUPFD, 30) for end in (command_end, answer_end)]
+        places = f'exec "$@" 3<&{given[0]} 4>&{given[1]}'
+        arguments = ["bash", "-c", places, "bash", CHROMIUM, *FLAGS, f"--user-data-dir={profile}"]
+        self.process = subprocess.Popen(
+            arguments, pass_fds=given, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        for end in (command_end, answer_end, *given):
+            os.close(end)
+        os.set_blocking(answers, False)
+        self.commands, self.answers, self.rest = commands, answers, b""
+        self.count, self.session, self.events, self.page = 0, None, [], None
+        target = self.send("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Network", "Log"):
+            self.send(f"{domain}.enable")
+
+    def send(self, method, **parameters):
+        self.count += 1
+        message = {"id": self.count, "method": method, "params": parameters}
+        message |= {"sessionId": self.session} if self.session else {}
+        os.write(self.commands, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self.receive()
+            if answer.get("id") == self.count:
+                assert "error" not in answer, answer
+                return answer["result"]
+            self.events.append(answer)
+
+    def receive(self):
+        end = time.monotonic() + PATIENCE
+        while b"\0" not in self.rest:
+            assert time.monotonic() < end, "Chromium does not answer"
+            try:
+                self.rest += os.read(self.answers, 1 << 20)
+            except BlockingIOError:
+                time.sleep(0.005)
+        message, self.rest = self.rest.split(b"\0", 1)
+        return json.loads(message)
+
+    def evaluate(self, expression):
+        answer = self.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def show(self, path, *, width=1200, height=900):
+        """Open a page and wait until its script has run and its fonts and plots are there."""
+        self.events.clear()
+        self.page = path
+        self.resize(width, height)
+        self.send("Page.navigate", url=path.as_uri())
+        self.until("document.readyState === 'complete' && location.protocol === 'file:'")
+        self.settle()
+
+    def until(self, condition):
+        end = time.monotonic() + PATIENCE
+        while not self.evaluate(condition):
+            assert time.monotonic() < end, f"in vain: {condition}"
+            time.sleep(0.02)
+
+    def settle(self):
+        self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+    def resize(self, width, height=900):
+        self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
+    def pointer(self, kind, x, y):
+        self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, clickCount=1)
+
+    def press(self, key):
+        for kind in ("keyDown", "keyUp"):
+            self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key)
+
+    def text(self, part):
+        return self.evaluate(f"document.querySelector('[data-part=\"{part}\"]').textContent")
+
+    def complaints(self):
+        """Errors of the console and of scripts."""
+        self.evaluate("0")
+        wrong = [e for e in self.events if e["method"] == "Runtime.exceptionThrown"]
+        wrong += [
+            e for e in self.events if e["method"] == "Runtime.consoleAPICalled" and e["params"]["type"] == "error"
+        ]
+        wrong += [
+            e for e in self.events if e["method"] == "Log.entryAdded" and e["params"]["entry"]["level"] == "error"
+        ]
+        return wrong
+
+    def requests(self):
+        """Addresses that the page asked for."""
+        return [e["params"]["request"]["url"] for e in self.events if e["method"] == "Network.requestWillBeSent"]
+
+    def close(self):
+        self.session = None
+        self.send("Browser.close")
+        self.process.wait(PATIENCE)
+        os.close(self.commands)
+        os.close(self.answers)
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    """A real browser: Chromium, driven over its DevTools protocol through a pipe."""
+    if CHROMIUM is None:
+        pytest.skip("needs a Chromium in the PATH (Debian: apt-get install chromium)")
+    browser = Browser(tmp_path_factory.mktemp("profile"))
+    yield browser
+    browser.close()

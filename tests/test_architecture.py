@@ -15,6 +15,8 @@ TOP = "the package itself"
 ORDER = [
     "files",
     "meaning",
+    "progress",
+    "drawing",
     "metrics",
     "cluster",
     "kernels",

@@ -1,8 +1,11 @@
 """Every example is short and runs; its output is what a reader would see."""
 
+import ast
 import runpy
+import warnings
 from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 import torch
@@ -11,36 +14,89 @@ from newtonnet import Options, build
 from newtonnet.datasets import csbm
 from newtonnet.training import band_masks, shape_penalty
 
-EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
-IN_ONE_FILE = "newtonnet_in_100_lines"
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+FOLDER = Path(__file__).parent.parent / "examples"
+GALLERY = sorted((FOLDER / "gallery").glob("*.py"))
+IN_ONE_FILE = FOLDER / "newtonnet_in_100_lines.py"
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_example_is_short_and_runs(path, capsys):
-    assert path.read_text().count("\n") <= (100 if path.stem == IN_ONE_FILE else 40)
-    runpy.run_path(str(path), run_name="__main__")
+def run_example(name):
+    with warnings.catch_warnings():
+        if name == "search_on_ray":
+            warnings.simplefilter("ignore", ResourceWarning)  # Ray's own files
+        names = runpy.run_path(str(FOLDER / "gallery" / f"{name}.py"))
+    plt.close("all")
+    return names
+
+
+@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
+def test_an_example_of_the_gallery_asks_a_question_prints_and_draws(path, capsys):
+    source = path.read_text()
+    assert source.count("\n") <= 50
+    assert ast.get_docstring(ast.parse(source)).splitlines()[0].endswith("?")
+    if path.stem == "search_on_ray":
+        pytest.importorskip("ray")
+    names = run_example(path.stem)
     assert capsys.readouterr().out.strip()
+    assert names["figure"].axes
+    if path.stem in CHECKS:
+        CHECKS[path.stem](names)
 
 
-def test_the_pyg_model_learns_a_high_pass_filter(capsys):
-    names = runpy.run_path(str(EXAMPLES[[path.stem for path in EXAMPLES].index("pyg_model")]))
+def check_layer(names):
     values = names["model"].filter.values.tolist()
     assert names["accuracy"] > 0.85
-    assert sum(values[4:]) > sum(values[:2])
+    assert sum(values[4:]) > sum(values[:2]), "a high-pass filter"
 
 
-def test_the_regulariser_sharpens_the_filter_of_the_pyg_layer(capsys):
-    plain, shaped = (runpy.run_path(str(EXAMPLES[0].parent / f"{name}.py")) for name in ("pyg_model", "pyg_shape"))
+def check_regulariser(shaped):
+    plain = run_example("pyg_layer")
     ratios = [
         values[-1] / values.sum() for values in (plain["model"].filter.values.relu(), shaped["conv"].values.relu())
     ]
-    assert ratios[1] > ratios[0]
+    assert ratios[1] > ratios[0], "the filter is sharper with the regulariser"
     assert shaped["homophily"].item() < 0.2
     assert shaped["accuracy"] > 0.85
 
 
+def check_directions(names):
+    assert names["scores"][True] > names["scores"][False] + 20
+
+
+def check_new_nodes(names):
+    around, alone = names["scores"].values()
+    assert around > alone
+
+
+def check_few_labels(names):
+    ahead = np.subtract(names["scores"]["ridge"], names["scores"]["mlp"])
+    assert ahead[0] > 5
+    assert ahead[0] > ahead[-1]
+
+
+CHECKS = {
+    "directed": check_directions,
+    "few_labels": check_few_labels,
+    "new_nodes": check_new_nodes,
+    "pyg_layer": check_layer,
+    "pyg_regulariser": check_regulariser,
+}
+
+
+def test_there_are_at_least_ten_examples():
+    assert len(GALLERY) >= 10
+
+
+def test_the_paper_in_one_file_is_a_hundred_lines_and_runs(capsys):
+    assert IN_ONE_FILE.read_text().count("\n") <= 100
+    runpy.run_path(str(IN_ONE_FILE), run_name="__main__")
+    assert capsys.readouterr().out.strip()
+
+
 def test_the_paper_in_one_file_has_the_logits_penalty_and_gradients_of_the_library():
-    names = runpy.run_path(str(next(path for path in EXAMPLES if path.stem == IN_ONE_FILE)))
+    names = runpy.run_path(str(IN_ONE_FILE))
     graph = csbm(0.2, nodes=60, features=9, degree=4.0)
     ours = build("newtonnet", graph, Options(hidden=7, nonnegative=True), dtype=torch.float64)
     theirs = names["NewtonNet"](9, graph.classes, hidden=7).double().eval()

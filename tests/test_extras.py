@@ -4,8 +4,10 @@ import sys
 
 import pytest
 
+from newtonnet.cli import run
 from newtonnet.datasets import load
-from newtonnet.search import make_study, propose
+from newtonnet.search import make_study, on_ray, propose
+from newtonnet_paper.cli import app
 
 
 @pytest.fixture
@@ -34,3 +36,18 @@ def test_proposals_of_a_search_need_the_extra_search(without):
     study = make_study("digits", "mlp", splits=2, max_epochs=2)
     with pytest.raises(ValueError, match=r"needs Optuna .*\[search\]'$"):
         propose(study, [], 0)
+
+
+def test_a_search_on_ray_needs_the_extra_cluster(without):
+    without("ray")
+    with pytest.raises(ValueError, match=r"Ray .*\[cluster\]'$"), on_ray():
+        pass
+
+
+def test_figures_of_the_paper_need_the_extra_paper_before_any_work_is_done(without, tmp_path, capsys):
+    without("matplotlib")
+    assert run(app, ["reproduce", "theory", "--no-run", "--out", str(tmp_path / "out")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("newtonnet: drawing a figure needs matplotlib")
+    assert line.endswith("[paper]'")
+    assert not (tmp_path / "out").exists()

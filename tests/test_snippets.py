@@ -5,22 +5,28 @@ import builtins
 import importlib
 import inspect
 import re
+import shutil
+import sys
 from pathlib import Path
 from typing import get_args
 from unittest.mock import create_autospec
 
 import numpy as np
 import pytest
+from pyarrow.csv import write_csv
 
 from newtonnet import graphs
+from newtonnet.datasets import customers
 from newtonnet.datasets.catalogue import Directed
 from newtonnet.out_of_core import LargeGraph
 from newtonnet.tables import TableOptions
 
 DOCS = Path(__file__).parent.parent / "docs"
+ON_TABLES = ("classifier", "explanations", "imbalance", "prediction_sets", "start", "tables", "transfer")
+"""Pages whose snippets read nodes.csv and edges.csv, or new_nodes.csv and new_edges.csv."""
 SNIPPETS = {
     f"{name} {place}": block
-    for name in ("extending", "scale", "searching")
+    for name in (*ON_TABLES, "clusters", "export", "extending", "regression", "scale")
     for place, block in enumerate(
         re.findall(r"```python\n(.*?)```", (DOCS / f"{name}.md").read_text(), flags=re.DOTALL)
     )
@@ -41,7 +47,7 @@ def pretend(monkeypatch, name, answer=None):
     return actor
 
 
-@pytest.mark.parametrize("name", SNIPPETS)
+@pytest.mark.parametrize("name", [name for name in SNIPPETS if not name.startswith("export")])
 def test_every_name_is_made_in_the_snippet_itself(name):
     made, used = set(dir(builtins)), set()
     for node in ast.walk(ast.parse(SNIPPETS[name])):
@@ -54,6 +60,38 @@ def test_every_name_is_made_in_the_snippet_itself(name):
         elif isinstance(node, ast.arg):
             made.add(node.arg)
     assert not used - made
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tables")
+    for prefix, seed in (("", 0), ("new_", 1)):
+        for name, table in zip(("nodes", "edges"), customers(160, seed=seed), strict=True):
+            write_csv(table, folder / f"{prefix}{name}.csv")
+    return folder
+
+
+@pytest.mark.parametrize("name", [name for name in SNIPPETS if name.split()[0] in ON_TABLES])
+def test_a_snippet_on_tables_runs_as_shown(name, tables, monkeypatch):
+    """In less time: limits are a second or two."""
+    monkeypatch.chdir(tables)
+    for path in tables.glob("run"):
+        shutil.rmtree(path)
+    monkeypatch.setitem(SNIPPETS, name, re.sub(r"time_limit=\d+", "time_limit=2", SNIPPETS[name]))
+    assert run(name)
+
+
+def test_a_model_is_exported_and_scores_as_shown(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    space = {}
+    shown = [block for name, block in SNIPPETS.items() if name.startswith("export")]
+    assert len(shown) == 3
+    for block in shown:
+        exec(compile(block, "export", "exec"), space)
+    printed = re.findall(r"print\(.*\)  # (.*)", "".join(shown))
+    assert capsys.readouterr().out.splitlines() == printed
+    sys.modules.pop("scorer")
 
 
 def test_training_from_blocks_on_disk_runs_as_shown(monkeypatch, tmp_path):
@@ -76,7 +114,7 @@ def test_training_on_several_machines_is_called_as_shown(monkeypatch):
     pretend(monkeypatch, "newtonnet.make_splits")
     made = pretend(monkeypatch, "newtonnet.out_of_core.propagate_to_disk")
     trained = pretend(monkeypatch, "newtonnet.out_of_core.train_on_ray", ([], []))
-    run("scale 2")
+    run("clusters 1")
     assert made.call_args.args[1] == trained.call_args.kwargs["store"]
     assert made.call_args.kwargs["degree"] == trained.call_args.args[2].options.degree
 
@@ -90,8 +128,22 @@ def test_a_search_on_a_cluster_is_called_as_shown(monkeypatch, tmp_path):
     for opened in (on_ray, open_store):
         opened.return_value = create_autospec(open, instance=True).return_value
     sweep = pretend(monkeypatch, "newtonnet.search.sweep", iter(["a trial"]))
-    assert run("searching 0")["trials"] == ["a trial"]
+    assert run("clusters 0")["trials"] == ["a trial"]
     assert sweep.call_args.args[0] is open_store.call_args.args[1] is study
+
+
+def test_numbers_are_analysed_as_shown(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    space = run("regression 0")
+    assert space["again"].table.column_names == ["node", "prediction", "known", "lower", "upper"]
+    assert space["analysis"].summary["errors"]["mae"] < space["analysis"].summary["errors"]["constant_mae"]
+
+
+def test_the_regressor_is_used_as_shown(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    space = run("regression 1")
+    np.testing.assert_array_equal(space["loaded"].predict(space["graph"]), space["model"].predict(space["graph"]))
+    assert space["explanation"].total == pytest.approx(space["model"].predict(space["graph"])[17], abs=1e-3)
 
 
 def test_arrows_are_kept_as_the_page_on_design_says():

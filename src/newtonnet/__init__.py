@@ -1,18 +1,19 @@
 """Learn graph spectral filters whose shape is known.
 
-``analyse`` does everything from two tables to predictions and a page; ``NewtonNetClassifier`` is the classifier with a
-scikit-learn interface. The packages, bottom-up: ``polynomials`` and ``graphs``, ``tables`` and ``datasets``, ``nn``,
-``training``, ``search``, ``out_of_core``, ``bank``, ``estimator``, ``report``, ``analysis``, ``cli``; ``pyg`` is for
-PyTorch Geometric. Names of this module are loaded when they are first used, so that importing it is fast.
+``analyse`` does everything from two tables to predictions and a page; ``NewtonNetClassifier`` and
+``NewtonNetRegressor`` have a scikit-learn interface. The packages, bottom-up: ``polynomials`` and ``graphs``,
+``tables`` and ``datasets``, ``nn``, ``training``, ``search``, ``out_of_core``, ``bank``, ``estimator``, ``report``,
+``analysis``, ``cli``; ``pyg`` is for PyTorch Geometric. Names of this module are loaded when they are first used, so
+that importing it is fast.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .analysis import Analysis, analyse
+    from .analysis import Analysis, analyse, export
     from .datasets import load, make_splits
-    from .estimator import NewtonNetClassifier, cross_validate
+    from .estimator import NewtonNetClassifier, NewtonNetRegressor, cross_validate
     from .graphs import Graph
     from .nn import Options, build
     from .tables import TableOptions
@@ -25,21 +26,23 @@ __all__ = [
     "Config",
     "Graph",
     "NewtonNetClassifier",
+    "NewtonNetRegressor",
     "Options",
     "Record",
     "TableOptions",
     "analyse",
     "build",
     "cross_validate",
+    "export",
     "fit",
     "load",
     "make_splits",
 ]
 
 _HOMES = {
-    "analysis": ("Analysis", "analyse"),
+    "analysis": ("Analysis", "analyse", "export"),
     "datasets": ("load", "make_splits"),
-    "estimator": ("NewtonNetClassifier", "cross_validate"),
+    "estimator": ("NewtonNetClassifier", "NewtonNetRegressor", "cross_validate"),
     "graphs": ("Graph",),
     "nn": ("Options", "build"),
     "tables": ("TableOptions",),

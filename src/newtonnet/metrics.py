@@ -1,4 +1,4 @@
-"""Scores of probabilities, and decisions where one class is rare: a threshold, and weights of the classes."""
+"""Scores of probabilities and of numbers; decisions where one class is rare: a threshold, weights of the classes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,14 +11,19 @@ from scipy.stats import rankdata
 METRICS = ("accuracy", "balanced_accuracy", "f1_macro", "roc_auc", "average_precision")
 """What a model can be tuned and scored by; the last two need the order of probabilities only."""
 
+NUMBER_METRICS = ("r2", "d2_absolute_error")
+"""The same for numbers as targets: 1 for perfect predictions, 0 for those of the best constant."""
+
 Shares = NDArray[np.floating[Any]]
 """Probabilities of the classes, shape ``(v, C)``."""
 Classes = NDArray[np.int64]
 """Class of each node, shape ``(v,)``."""
+Truth = Classes | NDArray[np.float64]
+"""Class or number of each node, shape ``(v,)``."""
 
 
-def score(metric: str, shares: Shares, truth: Classes, *, threshold: "Threshold | None" = None) -> float:
-    r"""One of :data:`METRICS` for the probabilities of nodes whose classes are known.
+def score(metric: str, shares: Shares, truth: Truth, *, threshold: "Threshold | None" = None) -> float:
+    r"""One of :data:`METRICS` for the probabilities of nodes whose classes are known, or of numbers' own metrics.
 
     ``balanced_accuracy`` is the mean over classes of the share found (recall), ``f1_macro`` the mean of the classes' F1
     :math:`2 p r / (p + r)`; both over the classes that occur in the truth. ``roc_auc`` and ``average_precision`` are
@@ -27,7 +32,8 @@ def score(metric: str, shares: Shares, truth: Classes, *, threshold: "Threshold 
     Args:
         metric: its name.
         shares: probabilities, ``(v, C)``.
-        truth: classes, ``(v,)``.
+        truth: classes, ``(v,)``; for :data:`NUMBER_METRICS` numbers, and ``shares`` are predictions (see
+            :func:`number_score`).
         threshold: of two classes, from which probability on one of them is predicted; the more probable one is
             predicted if not given.
 
@@ -35,6 +41,9 @@ def score(metric: str, shares: Shares, truth: Classes, *, threshold: "Threshold 
     >>> [round(score(metric, shares, np.array([0, 0, 1, 1])), 3) for metric in METRICS]
     [0.75, 0.75, 0.733, 0.75, 0.833]
     """
+    if metric in NUMBER_METRICS:
+        return number_score(metric, shares, truth.astype(np.float64))
+    truth = truth.astype(np.int64, copy=False)
     if metric not in METRICS:
         raise ValueError(f"unknown metric {metric!r}; available: {', '.join(METRICS)}")
     if metric in METRICS[3:]:
@@ -54,6 +63,28 @@ def score(metric: str, shares: Shares, truth: Classes, *, threshold: "Threshold 
     called = np.bincount(predicted, minlength=shares.shape[1])
     whole = occur if metric == "balanced_accuracy" else (occur + called) / 2
     return float((found[occur > 0] / whole[occur > 0]).mean())
+
+
+def number_score(metric: str, predicted: Shares, truth: NDArray[np.float64]) -> float:
+    r"""One of :data:`NUMBER_METRICS` for predicted numbers.
+
+    .. math:: R^2 = 1 - \frac{\sum_i (y_i - \hat y_i)^2}{\sum_i (y_i - \bar y)^2}, \qquad
+              D^2 = 1 - \frac{\sum_i |y_i - \hat y_i|}{\sum_i |y_i - \mathrm{median}(y)|}
+
+    Args:
+        metric: its name.
+        predicted: numbers, ``(v,)``, or ``(v, 1)``.
+        truth: the true numbers, ``(v,)``; if they are all equal, the errors are not divided.
+
+    >>> number_score("r2", np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 6.0]))
+    0.35714285714285715
+    """
+    if metric not in NUMBER_METRICS:
+        raise ValueError(f"unknown metric {metric!r}; available: {', '.join(NUMBER_METRICS)}")
+    error = truth - np.asarray(predicted, dtype=np.float64).reshape(len(truth))
+    if metric == "r2":
+        return float(1 - (error**2).sum() / (((truth - truth.mean()) ** 2).sum() or 1.0))
+    return float(1 - np.abs(error).sum() / (np.abs(truth - np.median(truth)).sum() or 1.0))
 
 
 def rarer(truth: Classes) -> int:

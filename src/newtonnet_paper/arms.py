@@ -21,7 +21,7 @@ _FREE_FILTER = {"filter_weight_decay": 0.0}
 
 
 def _wider(model: str, **more: tuple[Any, ...]) -> Space:
-    return {**model_space(model), "weight_decay": _DECAY, **more}
+    return {**model_space(model), "weight_decay": _DECAY, "label_smoothing": (0.0, 0.1), **more}
 
 
 WIDE = claim_of_arms(
@@ -48,8 +48,8 @@ WIDE = claim_of_arms(
             ),
         ),
         title="Beyond the paper's space",
-        remark="All but the first arm also try weight decays up to 0.02, none on the filter, and degrees 5 and 10 "
-        "where they have one; NewtonNet also Chebyshev points and signed values.",
+        remark="All but the first arm also try weight decays up to 0.02, none on the filter, label smoothing of 0.1, "
+        "and degrees 5 and 10 where they have one; NewtonNet also Chebyshev points and signed values.",
     )
 )
 

@@ -1,4 +1,4 @@
-"""The command ``newtonnet-paper``: reproduce, bench, scale, datasets. Parsing and printing only; imports are lazy."""
+"""The command ``newtonnet-paper``: claims, bench, scale, portfolio, datasets; parsing and printing, lazy imports."""
 
 import json as jsonlib
 import sys
@@ -106,6 +106,9 @@ def reproduce(
     if claim is None:
         raise ValueError(f"name a claim: {', '.join(sorted(CLAIMS))}")
     if out is not None:
+        from .drawings import check_drawing
+
+        check_drawing()
         check_writable(out / "figures" / "figure.png")
     if claim == "all":
         if (datasets, time_limit, nodes, features, homophilies, workers, address) != (None,) * 7:
@@ -412,6 +415,40 @@ def _ratios(results: "list[tuple[ScaleSize, list[Stage]]]") -> dict[str, float]:
         for a, b in zip(first, last, strict=True)
         if a.seconds and b.seconds
     }
+
+
+@app.command()
+def portfolio(
+    out: Annotated[Path, typer.Option(help="File to write.")] = Path("src/newtonnet/estimator/portfolio.toml"),
+    results: Annotated[Path, typer.Option(help="Folder of stored results.")] = Path("results"),
+) -> None:
+    """Write the list of settings that the classifier tries, from the stored lines of the study of the portfolio.
+
+    reproduce portfolio --profile paper does the study. The file stays as it is if the list has more regret on families
+    of graphs that it was not chosen on than the one that was written by hand.
+
+    Example: newtonnet-paper portfolio
+    """
+    from .claim import own_lines
+    from .portfolio import PORTFOLIO, choose_list, over_families, portfolio_toml
+
+    _warn_if_missing(results)
+    check_writable(out)
+    lines = own_lines(PORTFOLIO, results)
+    choice = choose_list(lines)
+    if choice is None:
+        raise ValueError(
+            f"{results} has no two families of graphs with all settings; run newtonnet-paper reproduce portfolio"
+        )
+    ours, theirs = over_families(choice.held_out), over_families(choice.by_hand)
+    print(
+        f"{len(choice.settings)} settings, chosen on {len(choice.scores)} graphs: regret {ours:.2f} points on families "
+        f"left out, {theirs:.2f} by the list that was written by hand"
+    )
+    if choice.better:
+        _save(out, portfolio_toml(choice, lines))
+    else:
+        print(f"no less regret: {out} stays as it is")
 
 
 @app.command()

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -87,24 +87,35 @@ def _ratios(result: Line, note: str) -> Table:
     return Table("Time of an epoch as a ratio", ("pair @ K", *rivals, "mean", *_THEIRS), tuple(rows), notes)
 
 
+def _costs(result: Line) -> dict[str, dict[tuple[str, int | None], Mapping[str, Any]]]:
+    """Measured costs by graph, method and degree K."""
+    found = result.get("costs", {})
+    return {graph: {(row["model"], row["degree"]): row for row in rows} for graph, rows in found.items()}
+
+
 def _times(result: Line, note: str) -> Table:
-    epochs: Mapping[str, Mapping[str, Any]] = result.get("epochs", {})
+    costs = _costs(result)
     rows: list[tuple[Value, ...]] = []
-    for (model, degree), theirs in published.RUNNING_TIME.items():
-        costs = [row.get(model, {}) for row in epochs.values()]
-        ours = (_rounded(one.get("ms")) if degree is None or one.get("degree") == degree else None for one in costs)
-        rows.append((NAMES[model], degree, *ours, *theirs))
-    return Table("One epoch, ms", ("method", "K", *epochs, *_THEIRS), tuple(rows), (note, "GPRGNN here: K = 10."))
+    for model, degree in next(iter(costs.values()), published.RUNNING_TIME):
+        theirs = published.RUNNING_TIME.get((model, degree), published.RUNNING_TIME.get((model, None), ()))
+        rows.append((NAMES[model], degree, *(_rounded(row[model, degree]["ms"]) for row in costs.values()), *theirs))
+    notes = (note, "The paper gives no K for GPRGNN.")
+    return Table("One epoch, ms", ("method", "K", *costs, *_THEIRS), tuple(rows), notes)
 
 
 def _memory(result: Line, note: str) -> Table:
-    taken: Mapping[str, Mapping[str, float]] = result.get("methods_mb", {})
+    costs = _costs(result)
     rows = tuple(
-        (NAMES[model], *(_rounded(row.get(model)) for row in taken.values()), *theirs)
-        for model, theirs in published.MEMORY.items()
+        (
+            NAMES[model],
+            degree,
+            *(_rounded(row[model, degree]["mb"]) for row in costs.values()),
+            *published.MEMORY[model],
+        )
+        for model, degree in next(iter(costs.values()), dict.fromkeys((model, None) for model in published.MEMORY))
     )
-    notes = (note, "Ours is the peak resident memory above the interpreter's; the paper's is as printed.")
-    return Table("Memory, MB", ("method", *taken, *_THEIRS), rows, notes)
+    notes = (note, "Ours is the peak resident memory above the interpreter's; the paper's is as printed, without K.")
+    return Table("Memory, MB", ("method", "K", *costs, *_THEIRS), rows, notes)
 
 
 def _complexity(result: Line) -> Table:
@@ -143,7 +154,35 @@ def _findings(result: Line) -> tuple[Finding, ...]:
         theirs = ", ".join(f"{pair} {_mean(published_ratio(pair)):.2f}" for pair in pairs)
         verdict = Verdict.by_count(sum(means[pair] > SLOWER for pair in pairs), len(pairs))
         found.append(Finding("NewtonNet takes longer than GPRGNN and ChebNetII", ours, theirs, verdict))
-    return tuple(found)
+    return (*found, *_gcn_findings(_costs(result)))
+
+
+def _gcn_findings(costs: Mapping[str, Mapping[tuple[str, int | None], Mapping[str, Any]]]) -> Iterator[Finding]:
+    """GCN beside NewtonNet at K = 5 on the paper's small graphs, and on those of the size of its large ones."""
+    small = ("chameleon", "pubmed")
+    for statement, chosen, faster in (
+        ("GCN is faster than NewtonNet on small graphs", [name for name in costs if name in small], True),
+        ("GCN is slower than NewtonNet on large graphs", [name for name in costs if name not in small], False),
+    ):
+        if not chosen:
+            continue
+        ratios = {name: costs[name]["gcn", None]["ms"] / costs[name]["newtonnet", 5]["ms"] for name in chosen}
+        agreeing = sum(ratio < 1 / SLOWER if faster else ratio > SLOWER for ratio in ratios.values())
+        theirs = {
+            name: published.RUNNING_TIME["gcn", None][i] / published.RUNNING_TIME["newtonnet", 5][i]
+            for i, name in enumerate(published.COST_DATASETS)
+            if (name in small) == faster
+        }
+        yield Finding(
+            statement,
+            "GCN / NewtonNet at K = 5: " + _listed(ratios),
+            _listed(theirs),
+            Verdict.by_count(agreeing, len(ratios)),
+        )
+
+
+def _listed(ratios: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items())
 
 
 def _mean(values: Mapping[str, float]) -> float:

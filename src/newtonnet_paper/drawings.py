@@ -27,12 +27,18 @@ PER_ROW = 3
 LOOK = Path(__file__).with_suffix(".mplstyle")
 
 
-def save_figure(figure: Figure, stem: Path) -> list[Path]:
-    """Write ``stem.png`` and ``stem.svg`` atomically and return both paths; equal figures give equal files."""
+def check_drawing() -> None:
+    """Raise an error, before hours of training, where figures cannot be drawn."""
     try:
-        import matplotlib
+        import matplotlib  # noqa: F401
     except ImportError as error:
         raise lacking("drawing a figure needs matplotlib", "paper", error) from None
+
+
+def save_figure(figure: Figure, stem: Path) -> list[Path]:
+    """Write ``stem.png`` and ``stem.svg`` atomically and return both paths; equal figures give equal files."""
+    import matplotlib
+
     paths = [stem.with_name(stem.name + ending) for ending in (".png", ".svg")]
     with matplotlib.rc_context(fname=LOOK):
         drawing = draw(figure)

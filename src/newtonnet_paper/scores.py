@@ -238,6 +238,33 @@ def overview(
     return make_table(title, rows, *notes)
 
 
+def short_table(searches: Searches, datasets: Sequence[str], finals: Mapping[tuple[str, str], SplitScores]) -> Table:
+    """One line for each graph: NewtonNet, the paper's number, and the best of the other methods."""
+    rows: list[dict[str, Value]] = []
+    for dataset in datasets:
+        found = {
+            **scores_of(searches, dataset),
+            **{name: one for (graph, name), one in finals.items() if graph == dataset},
+        }
+        ours = found.pop(HERO, None)
+        best = max(found, key=lambda name: found[name].mean, default=None)
+        counts = [len(stored.trials) for (graph, _), stored in searches.items() if graph == dataset]
+        rows.append(
+            {
+                "graph": dataset,
+                "NewtonNet": None if ours is None else f"{ours.mean:.1f} ± {ours.std:.1f}",
+                "in the paper": None
+                if (theirs := published.SCORES.get((dataset, HERO))) is None
+                else f"{theirs[0]:.1f}",
+                "best other method": None
+                if best is None
+                else f"{found[best].mean:.1f} ± {found[best].std:.1f} ({NAMES[best]})",
+                "settings tried": _span(counts),
+            }
+        )
+    return make_table("Table 1 in short", rows)
+
+
 def chebnetii_note(searches: Searches, datasets: Sequence[str]) -> list[str]:
     """What ChebNetII is here, where it has a better mean than NewtonNet."""
     found = {name: scores_of(searches, name) for name in datasets}

@@ -168,7 +168,7 @@ def test_the_page_shows_the_call_and_its_title(analysis, tmp_path):
 def test_progress_and_messages_are_reported(analysis, tmp_path):
     tables, _ = analysis
     states, lines = [], []
-    quick(tables, folds=2, compare=False, folder=tmp_path / "run", progress=states.append, message=lines.append)
+    quick(tables, folds=2, compare=False, folder=tmp_path / "run", on_epoch=states.append, message=lines.append)
     steps = list(dict.fromkeys(state.step for state in states))
     folds = [f"newtonnet, fold {number} of 2" for number in (1, 2)]
     assert steps == ["reading the tables", "the model", *folds, "the page"]
@@ -199,7 +199,7 @@ def test_ctrl_c_returns_what_is_done(analysis):
             signal.raise_signal(signal.SIGINT)
 
     pressed = []
-    found = quick(analysis[0], folds=3, progress=interrupt)
+    found = quick(analysis[0], folds=3, on_epoch=interrupt)
     assert found.summary["stopped"]
     assert found.summary["cross_validation"] is None
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -261,3 +261,20 @@ def test_edges_to_outsiders_are_context_for_the_nodes_of_the_table(analysis, tmp
     assert any("2 of" in note and "were dropped" in note for note in dropped.notes)
     with pytest.raises(ValueError, match="unknown node 'outside'"):
         again.predict(nodes, outside, unknown_edges="error")
+
+
+def test_an_analysis_shows_its_headline_scores_and_filter(analysis, tmp_path):
+    _, found = analysis
+    shown = found._repr_html_()
+    assert found.summary["headline"].split()[0] in shown
+    assert "on held-out nodes" in shown
+    assert "<svg" in shown
+    found.save(tmp_path / "run")
+    assert Analysis.load(tmp_path / "run")._repr_html_() == shown
+
+
+def test_explained_nodes_show_the_names_of_nodes_and_features(analysis):
+    tables, found = analysis
+    shown = found.explain([found.predictions["node"][0]], *tables)._repr_html_()
+    assert str(found.predictions["node"][0]) in shown
+    assert "size" in shown

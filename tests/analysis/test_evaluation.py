@@ -6,6 +6,7 @@ from newtonnet.analysis import evaluation
 from newtonnet.analysis.evaluation import GIVEN, evaluate_models
 from newtonnet.estimator import CrossValidation
 from newtonnet.graphs import from_edges
+from newtonnet.training import Progress
 
 
 class Clock:
@@ -28,8 +29,8 @@ def evaluated(monkeypatch):
         clock, fits = Clock(), []
         graph = from_edges([[0], [1]], np.eye(8), labels=[0, 1] * 4)
 
-        def cross_validate(one, graph, pairs, *, stop, progress):
-            progress(0)("training", 0.5, 0.5)
+        def cross_validate(one, graph, pairs, *, stop, on_epoch):
+            on_epoch(Progress(1, 2, 1, 0.5, step="training", share=0.5, best=0.5))
             fits.append((one.model, one.time_limit))
             if one.model == fails:
                 raise ValueError("both classes are needed")

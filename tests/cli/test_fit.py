@@ -21,7 +21,7 @@ from newtonnet.training import Record, Run
 
 FAST = ["--no-tune", "--max-epochs", "25", "--threads", "1", "--folds", "0"]
 THREE = ["--nodes", "three.csv", "--edges", "none.csv"]
-FILES = {"model.safetensors", "predictions.csv", "records.jsonl", "report.html", "run.json"}
+FILES = {"model.safetensors", "model_card.md", "predictions.csv", "records.jsonl", "report.html", "run.json"}
 
 
 def fit(tables, out, *more):
@@ -270,8 +270,8 @@ def test_a_folder_that_holds_something_else_is_left_alone_unless_forced(tables, 
     [
         (["--label-column", "sort"], "has no column 'sort'; found: id, kind, size, colour, same"),
         (["--id-column", "name"], "has no column 'name'"),
-        (["--source-column", "from"], "has no column 'from'"),
-        (["--target-column", "source"], "source and target are both 'source'"),
+        (["--from-column", "from"], "has no column 'from'"),
+        (["--to-column", "source"], "source and target are both 'source'"),
         (["--weight-column", "strength"], "has no column 'strength'"),
         (["--ignore", "hue"], "has no column 'hue'"),
         (["--categorical", "hue"], "has no column 'hue'"),
@@ -558,13 +558,15 @@ def test_a_store_without_its_regime_is_refused(tables, tmp_path, one_line):
     one_line("belongs to --regime out-of-core")
 
 
-def test_three_labels_give_no_score(tmp_path, capsys):
+@pytest.mark.parametrize("folds", [["--folds", "0"], []])
+def test_three_labels_give_no_score(tmp_path, capsys, folds):
     (tmp_path / "n.csv").write_text("id,x,label\na,1,p\nb,2,p\nc,3,q\nd,4,\n")
     (tmp_path / "e.csv").write_text("source,target\na,b\nb,c\nc,d\n")
     tables = ["--nodes", str(tmp_path / "n.csv"), "--edges", str(tmp_path / "e.csv"), "--label-column", "label"]
-    words = ["fit", *tables, "--out", str(tmp_path / "run"), "--folds", "0", "--no-tune", "--max-epochs", "5"]
+    words = ["fit", *tables, "--out", str(tmp_path / "run"), *folds, "--no-tune", "--max-epochs", "5"]
     assert run(app, words) == 0
     shown = capsys.readouterr().out
+    assert "100.0%" not in shown
     assert "3 labelled nodes: too few to measure a score" in shown
     assert "accuracy" not in shown
 

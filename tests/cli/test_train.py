@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from newtonnet.cli import app, run
+from newtonnet.tables import load_tables
 from newtonnet.training import Record, Run
 
 FAST = ["--splits", "2", "--max-epochs", "30"]
@@ -160,6 +161,8 @@ def test_demo_trains_both_graphs_and_writes_the_page(capsys, tmp_path):
     heterophilous = np.mean([r.outcome.values for r in records[2:]], axis=0)
     assert homophilous[:2].mean() > homophilous[4:].mean()
     assert heterophilous[4:].mean() > heterophilous[:2].mean()
+    tables = [tmp_path / "my demo" / name for name in ("nodes.csv", "edges.csv")]
+    assert load_tables(*tables, label_column="status").class_names == ("left", "stayed")
 
 
 def test_the_installed_command_answers_with_its_version_and_help():

@@ -19,6 +19,7 @@ from newtonnet.datasets import (
     summarise,
 )
 from newtonnet.datasets.raw_files import ChecksumError, known_sums
+from newtonnet.datasets.sources import read_luo_split
 
 # Our name, the name in the manifest of the raw files.
 REAL = {
@@ -86,7 +87,9 @@ def test_a_real_graph_has_the_statistics_that_others_measured(name, data_root, m
     assert np.bincount(graph.labels[graph.labelled]).tolist() == counts
 
 
-@pytest.mark.parametrize("name", [name for name, entry in CATALOGUE.items() if entry.fixed and name in REAL])
+@pytest.mark.parametrize(
+    "name", [name for name, entry in CATALOGUE.items() if entry.fixed and not entry.splits and name in REAL]
+)
 def test_published_splits_are_those_of_the_files(name, data_root, manifest):
     dataset = load_dataset(name, data_root=data_root)
     measured = manifest[REAL[name]]["measured"]
@@ -101,8 +104,28 @@ def test_published_splits_are_those_of_the_files(name, data_root, manifest):
 def test_every_file_of_the_catalogue_that_is_here_is_known(data_root):
     for name in REAL:
         dataset = load_dataset(name, data_root=data_root)
-        expected = {"remade"} if name in ("crocodile", "amazon-computers", "amazon-photo") else {"original"}
+        remade = {"remade"} if name in ("crocodile", "amazon-computers", "amazon-photo") else {"original"}
+        expected = remade | ({"original"} if name.startswith("amazon") else set())  # the file of the published split
         assert {file.status for file in dataset.files} == expected, name
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"), [("amazon-photo", [4590, 1530, 1530]), ("amazon-computers", [8251, 2750, 2751])]
+)
+def test_the_amazon_graphs_have_one_published_split(name, sizes, data_root):
+    dataset = load_dataset(name, data_root=data_root)
+    (split,) = dataset.splits
+    assert [len(split.train), len(split.validation), len(split.test)] == sizes
+    with np.load(data_root / dataset.entry.splits) as stored:
+        np.testing.assert_array_equal(split.validation, np.sort(stored["valid"]))
+        np.testing.assert_array_equal(split.test, np.sort(stored["test"]))
+    check_split(dataset.graph, split)
+
+
+def test_a_file_that_holds_no_split_is_refused(tmp_path):
+    np.savez(tmp_path / "split.npz", train=np.arange(3), valid=np.array([0.5]), test=np.arange(2))
+    with pytest.raises(ValueError, match="does not hold a split"):
+        read_luo_split(tmp_path / "split.npz")
 
 
 @pytest.mark.parametrize(("name", "edges"), [("chameleon", 31371), ("squirrel", 198353)])

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from newtonnet.datasets import csbm, digits
+from newtonnet.datasets import csbm, customers, digits
 from newtonnet.datasets.generated import _pairs_across, _pairs_inside
 from newtonnet.graphs import homophily
+from newtonnet.tables import load_tables
 
 
 @pytest.mark.parametrize("h", [0.0, 0.05, 0.5, 0.95, 1.0])
@@ -98,3 +99,25 @@ def test_digits_are_joined_to_their_nearest_images():
     assert set(nearest) <= set(graph.adjacency[[0]].indices)
     assert graph.classes == 10
     assert homophily(graph).edge > 0.95
+
+
+def test_customers_have_the_asked_shares_and_tend_to_leave_together():
+    nodes, edges = customers(2000, leaving=0.1, labelled=1.0, seed=3)
+    graph = load_tables(nodes, edges, label_column="status")
+    assert np.bincount(graph.labels).tolist() == [200, 1800]
+    assert homophily(graph).edge > 0.85
+    assert homophily(graph).adjusted > 0.2
+    half = customers(2000, labelled=0.5)[0]["status"]
+    assert half.null_count == pytest.approx(1000, abs=100)
+
+
+def test_customers_of_different_seeds_share_no_id_and_those_of_one_seed_are_the_same():
+    first, second, again = (customers(100, seed=seed)[0] for seed in (0, 1, 0))
+    assert not set(first["id"].to_pylist()) & set(second["id"].to_pylist())
+    assert first.equals(again)
+
+
+@pytest.mark.parametrize("wrong", [{"count": 3}, {"leaving": 1.0}, {"labelled": 0.0}])
+def test_customers_that_cannot_be_made_are_refused(wrong):
+    with pytest.raises(ValueError, match="expected count >= 16"):
+        customers(**{"count": 100, **wrong})

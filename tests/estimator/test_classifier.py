@@ -248,12 +248,22 @@ def test_a_short_limit_gives_one_model_that_was_trained_before_others_are_tried(
 def test_whoever_asks_it_to_stop_gets_the_best_so_far(graph, half):
     told = []
     model = NewtonNetClassifier(time_limit=None, max_epochs=100_000, patience=None, threads=1)
-    model.fit(graph, half, stop=lambda: len(told) > 20, progress=lambda *what: told.append(what))
+    model.fit(graph, half, stop=lambda: len(told) > 20, on_epoch=told.append)
     assert model.score(graph, half) > 0.5
-    what, share, best = told[-1]
-    assert what == "trying settings"
-    assert 0 <= share <= 1
-    assert 0 < best <= 1
+    assert told[-1].step == "trying settings"
+    assert 0 <= told[-1].share <= 1
+    assert 0 < told[-1].best <= 1
+
+
+def test_every_epoch_and_every_setting_that_was_tried_is_reported(graph, half):
+    epochs, trials = [], []
+    model = NewtonNetClassifier(settings={"degree": 3}, folds=2, max_epochs=5, threads=1)
+    model.fit(graph, half, on_epoch=epochs.append, on_trial=trials.append)
+    assert all(np.isfinite(state.loss) and 0 <= state.homophily <= 1 for state in epochs if state.epoch)
+    assert len({trial.number for trial in trials}) == model.tried_
+    assert {trial.settings["degree"] for trial in trials} == {3}
+    assert all(trial.epochs == 5 and trial.seconds > 0 and 1 <= trial.folds <= 2 for trial in trials)
+    assert all(0 < trial.validation <= 1 for trial in trials)
 
 
 def test_settings_that_are_given_hold_in_everything_that_is_tried(graph, half):

@@ -1,3 +1,4 @@
+import math
 import time
 from dataclasses import replace
 
@@ -7,12 +8,13 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from newtonnet.datasets import csbm
 from newtonnet.estimator.ensemble import cross_fit, final_temperature, mix, select
-from newtonnet.estimator.families import family_of
+from newtonnet.estimator.families import PopulationFamily, _unbegun, family_of
 from newtonnet.estimator.folds import make_folds
 from newtonnet.estimator.members import TrainingOptions, reads_labels
-from newtonnet.estimator.portfolio import ENOUGH, candidates, deadline_in, group_by_shape, tune
+from newtonnet.estimator.portfolio import ENOUGH, LONG, Search, candidates, deadline_in, group_by_shape, tune
 from newtonnet.estimator.scoring import best_temperature, calibration_error, influence, likelihood, score, sharpened
 from newtonnet.nn import ZOO
+from newtonnet.training import Progress
 
 FIXED = {"max_epochs": 15, "patience": None, "metric": "accuracy"}
 FAMILIES = {"ridge", "boosting", "newtonnet", "newton-stack"}
@@ -225,12 +227,12 @@ def test_progress_tells_the_best_settings_mean_and_ends_near_one(graph):
         make_folds(graph, 3),
         OPTIONS,
         deadline=deadline_in(None),
-        progress=lambda *what: told.append(what),
+        on_epoch=told.append,
     )
-    shares = [share for what, share, _ in told if what == "trying settings"]
+    shares = [state.share for state in told if state.step == "trying settings"]
     assert shares == sorted(shares)
     assert shares[-1] > 0.9
-    assert max(best for *_, best in told) <= 1
+    assert max(state.best for state in told) <= 1
 
 
 def test_what_was_stopped_trains_on_from_there(graph, tmp_path):
@@ -281,3 +283,50 @@ def test_hidden_labels_change_nothing_that_is_learned(graph, family, labels):
     for tensor in states[0][0]:
         np.testing.assert_array_equal(states[0][0][tensor], states[1][0][tensor])
     np.testing.assert_array_equal(states[0][1], states[1][1])
+
+
+def test_a_model_that_is_too_slow_is_tried_once_and_smaller_ones_are_tried_again(graph, monkeypatch):
+    tried = [candidate for candidate in listed(max_epochs=100_000) if candidate.model == "newton-stack"]
+    sizes = [candidate.setting.options.layers * candidate.setting.options.hidden for candidate in tried]
+    begun = []
+
+    class Slow(PopulationFamily):
+        def train(self, graph, candidates, folds, options, *, stop, progress):
+            begun.append(candidates[0].setting.options)
+            time.sleep(LONG + 0.1)
+            progress(Progress(1, 100_000, 1, 0.5))
+            assert stop(), "one epoch says enough"
+            return [[_unbegun(graph, candidate, fold) for fold in folds] for candidate in candidates]
+
+    monkeypatch.setattr("newtonnet.estimator.portfolio.family_of", lambda _: Slow())
+    search = Search(graph, tried, make_folds(graph, 2), OPTIONS)
+    groups = group_by_shape(dict(enumerate(tried)))
+    search.train(groups, [0], deadline_in(30), "trying")
+    expected, smallest = [], math.inf
+    for group in groups:
+        if sizes[group[0]] < smallest:
+            expected.append(tried[group[0]].setting.options)
+            smallest = sizes[group[0]]
+    assert begun == expected
+    assert len(begun) < len(groups)
+    assert search.paused == set(range(len(tried)))
+    assert not search.trained
+
+
+def test_the_first_network_leaves_time_for_another_family(graph, monkeypatch):
+    """The scan has its share of what the first network leaves, so that a slow one does not use it up."""
+    tried = listed(max_epochs=100_000)
+    shares = []
+    real = Search.train
+
+    def watched(self, groups, folds, deadline, what, **options):
+        if what == "trying settings":
+            shares.append((len(groups), deadline.end - time.monotonic()))
+        if "persistent" in options and options["persistent"] and what == "trying settings":
+            time.sleep(1.0)  # a slow first network
+        return real(self, groups, folds, deadline_in(0.0), what, **options)
+
+    monkeypatch.setattr(Search, "train", watched)
+    tune(graph, tried, make_folds(graph, 2), OPTIONS, deadline=deadline_in(2.0))
+    assert shares[1][0] > 3
+    assert shares[1][1] > 0.2, "of the second that is left"

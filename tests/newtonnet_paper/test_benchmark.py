@@ -58,15 +58,25 @@ def test_validation_labels_choose_but_are_never_shown_and_test_labels_change_not
         return Watched("newton-stack", settings={"labels": 0.5, "layers": 2, "hidden": 8}, **options)
 
     monkeypatch.setattr(benchmark, "NewtonNetClassifier", quick)
-    monkeypatch.setattr(benchmark, "_split", lambda *_: split)
+    monkeypatch.setattr(benchmark, "load_splits", lambda *_: [split])
     changed = np.where(np.isin(np.arange(200), split.test), 1 - graph.labels, graph.labels)
     found = []
     for labels in (graph.labels, changed):
         Loaded.graph = graph.relabelled(labels)
         monkeypatch.setattr(benchmark, "load_dataset", lambda _: Loaded)
-        found.append(benchmark._fit("cora", 1, True, 0))
+        found.append(benchmark.fit_classifier("cora", "random", 0, seconds=60.0))
     assert found[0]["validation"] == found[1]["validation"]
     assert found[0]["test"] == pytest.approx(1 - found[1]["test"])
     for shown, known in seen:
         assert sorted(shown.tolist()) == sorted(split.train.tolist())
         assert sorted(known.tolist()) == sorted([*split.train.tolist(), *split.validation.tolist()])
+
+
+def test_the_amazon_graphs_begin_with_their_published_split():
+    assert [benchmark._split("amazon-photo", index) for index in range(3)] == [
+        ("fixed", 0),
+        ("random", 0),
+        ("random", 1),
+    ]
+    assert benchmark._split("tolokers", 3) == ("fixed", 3)
+    assert benchmark._split("cora", 3) == ("random", 3)

@@ -142,7 +142,7 @@ def test_the_table_shows_the_final_trainings_with_their_seeds(store, scores):
     assert cell["mean"] == pytest.approx(76.5)
     assert cell["std"] == pytest.approx(np.std(range(10)), abs=1e-3)
     assert {row["settings"] for row in report.data["texas"].values()} == {24}
-    (texas,) = (row for row in report.headline.rows if row[0] == "texas")
+    (texas,) = (row for row in report.tables[0].rows if row[0] == "texas")
     assert texas[-1] == "76.50 ± 2.9 (87.11)"
     (shares,) = (table for table in report.tables if table.title == "Where the variance comes from")
     assert shares.rows[0] == ("texas", "NewtonNet", "78%", "18%", "4%", 5)

@@ -161,7 +161,7 @@ def test_only_the_page_beside_the_folder_of_pages_is_filled(tmp_path, monkeypatc
         (["all", "--datasets", "cora"], "all shows what is stored"),
         (["all", "--time-limit", "soon"], "all shows what is stored"),
         (["table1", "--json", "--datasets", ""], "unknown graph ''"),
-        (["tabel1"], "theory, untouched, weak-supervision, wide, all"),
+        (["tabel1"], "theory, untouched, usual, weak-supervision, wide, all"),
     ],
 )
 def test_what_would_be_ignored_is_refused(capsys, arguments, message):

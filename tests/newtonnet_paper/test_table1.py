@@ -77,9 +77,10 @@ def test_pairs_are_compared_after_as_many_settings_unless_there_are_no_more(stor
     row = {row[0]: row for row in next(table for table in report.tables if table.title == "texas").rows}
     assert row["GCN"][6] == difference
     assert row["NewtonNet"][1] == "90.00 ± 1.00"
-    texas = next(row for row in report.headline.rows if row[0] == "texas (4 to 5 settings so far)")
+    texas = next(row for row in report.tables[0].rows if row[0] == "texas (4 to 5 settings so far)")
     assert texas[2] == "75.00 ± 1.0 (54.21)"
     assert texas[-1] == "90.00 ± 1.0 (87.11)"
+    assert report.headline.rows == (("texas", "90.0 ± 1.0", "87.1", "75.0 ± 1.0 (GCN)", "4 to 5"),)
 
 
 def test_newtonnet_is_called_first_only_where_every_method_is_there(store, scores, tmp_path):
@@ -161,10 +162,10 @@ def test_what_chebnetii_is_here_is_said_where_it_wins(store, scores, tmp_path):
 def test_graphs_without_data_keep_their_rows_and_name_the_command(store, scores, tmp_path):
     store("cora", "newtonnet", [(0.9, scores(0.9))])
     report = TABLE1.summarise(load_lines(TABLE1, tmp_path / "results"))
-    rows = {row[0]: row for row in report.headline.rows}
+    rows = {row[0]: row for row in report.tables[0].rows}
     assert rows["penn94 (data not available)"][-1] == "– (84.56)"
     assert rows["cora"][-1] == "90.00 ± 1.0 (89.39)"
-    assert any("--datasets twitch-gamer" in note for note in report.headline.notes)
+    assert any("--datasets twitch-gamer" in note for note in report.tables[0].notes)
 
 
 @pytest.mark.parametrize(
@@ -263,7 +264,7 @@ def test_graphs_without_any_search_are_listed_too(store, scores, tmp_path):
     store("minesweeper", "newtonnet", [(0.9, scores(0.8))] * 12)
     report = BEYOND.summarise(load_lines(BEYOND, tmp_path / "results"))
     (effort,) = (table for table in report.tables if table.title == "Cost of the lists")
-    assert "amazon-photo (not tried)" in [row[0] for row in report.headline.rows]
+    assert "amazon-photo (not tried)" in [row[0] for row in report.tables[0].rows]
     rows = {row[0]: row for row in effort.rows}
     assert rows["amazon-photo"] == ("amazon-photo", "0 of 66", "0.0", "–", "all")
     assert rows["minesweeper"][1:4] == ("12 of 132", "0.1", "–")

@@ -199,7 +199,7 @@ def test_an_interrupted_run_resumes_to_the_same_bits(graph, members, tmp_path, c
 
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
-            train(case, graph, splits, configs, dtype=torch.float32, checkpoint=path, progress=interrupt)
+            train(case, graph, splits, configs, dtype=torch.float32, checkpoint=path, on_epoch=interrupt)
     model, resumed = train(case, graph, splits, configs, dtype=torch.float32, checkpoint=path)
     for name, parameter in whole.named_parameters():
         assert torch.equal(parameter, model.get_parameter(name))

@@ -191,7 +191,7 @@ def test_patience_and_stop_end_a_training(tmp_path, heterophilous, setting):
     assert records[0].outcome.epochs == 4
     seen = []
     records, _ = train_out_of_core(
-        heterophilous, splits, setting, store=tmp_path / "s", progress=seen.append, stop=lambda: len(seen) >= 2
+        heterophilous, splits, setting, store=tmp_path / "s", on_epoch=seen.append, stop=lambda: len(seen) >= 2
     )
     assert [record.outcome.epochs for record in records] == [2, 0]
     assert [record.outcome.status for record in records] == ["done", "failed"]
@@ -336,7 +336,7 @@ def run(heterophilous, setting, tmp_path):
             replace(setting, config=config),
             store=tmp_path / "blocks",
             batching=Batching(batch=200),
-            progress=watch,
+            on_epoch=watch,
             **options,
         )
 

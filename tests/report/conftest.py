@@ -10,9 +10,13 @@ from newtonnet.report.findings import (
     GraphHomophily,
     HeldOutResults,
     History,
+    IntervalCoverage,
     ModelScores,
+    NumberErrors,
+    NumberResults,
     Response,
     Spectrum,
+    TargetSummary,
 )
 
 CLASSES = ("student", "faculty", "course", "project", "staff")
@@ -176,6 +180,45 @@ def evaluation(rng):
             (0.95, 0.91, 260),
         ],
         calibration_error=0.049,
+    )
+
+
+@pytest.fixture(scope="session")
+def priced(findings):
+    """The same graph with a number to predict, whose name would break a page which trusts it."""
+    rng = np.random.default_rng(8)
+    truth = np.sort(rng.lognormal(3, 1, 400))
+    predicted = truth + rng.standard_normal(400) * 4
+    name = "price <b>€</b>"
+    node = {"target": name, "prediction": "21.5", "kinds": ["below 9", "9 to 30", "above 30"], "label": "20.1"}
+    shown = [{**explained_node(i), **node, "class": None, "against": None} for i in range(3)]
+    return replace(
+        findings,
+        metric="r2",
+        data=replace(
+            findings.data,
+            class_names=(name,),
+            class_counts=(1200,),
+            target=TargetSummary(name, 33.1, 41.2, (1.2, 10.1, 20.3, 39.8, 412.0), 398),
+        ),
+        homophily=GraphHomophily(measured=-0.41, labelled_edges=4310, learned=-0.37, chance=0.0),
+        response=replace(findings.response, pivot=0.0, homophily=-0.37),
+        evaluation=NumberResults(
+            ours=scores("newtonnet", 0.79, 0.018, rng, 41.2),
+            others=[
+                scores("mlp", 0.4, 0.02, rng, 12.9, ahead=(0.39, 0.35, 0.43)),
+                scores("boosting", 0.78, 0.02, rng, 12.9, ahead=(0.01, -0.02, 0.04)),
+            ],
+            errors=NumberErrors(r2=0.79, mae=3.2, rmse=4.1, constant_mae=21.5, constant_rmse=41.2),
+            truth=truth.tolist(),
+            predicted=predicted.tolist(),
+            parts=[(1.2, 10.0, 80, 2.5, 0.3), (10.0, 400.0, 320, 3.4, -0.1)],
+            intervals=IntervalCoverage(0.9, 0.915, 13.4),
+            method="For each of 5 folds, the model was fitted again without its nodes.",
+        ),
+        explained=shown,
+        sets=None,
+        curve=None,
     )
 
 

@@ -203,7 +203,7 @@ def test_a_byte_order_mark_and_windows_line_ends_do_not_matter(nodes, edges, wri
 def test_columns_can_be_named(write):
     rows = write("n.csv", "kind,name,size\na,x,1\nb,y,2\n")
     links = write("e.csv", "when,from,to\n2020,x,y\n")
-    graph = load_tables(rows, links, id_column="name", label_column="kind", source_column="from", target_column="to")
+    graph = load_tables(rows, links, id_column="name", label_column="kind", from_column="from", to_column="to")
     assert graph.node_names == ("x", "y")
     assert graph.edges == 1
     assert graph.features.shape == (2, 1)
@@ -522,7 +522,7 @@ def test_row_numbers_are_not_taken_for_ids(write, edges, header):
         load_tables(rows, edges)
     assert load_tables(rows, edges, id_column="customer").node_names[0] == "ann"
     links = write("e.csv", f"{header},buyer,seller\n0,ann,bob\n1,bob,cy\n")
-    with pytest.raises(ValueError, match=r"first column of .*e\.csv has no name .*--source-column"):
+    with pytest.raises(ValueError, match=r"first column of .*e\.csv has no name .*--from-column"):
         load_tables(write("m.csv", "id,x\nann,1\nbob,2\ncy,3\n"), links)
 
 
@@ -778,9 +778,9 @@ def files(tmp_path):
 
 
 def test_columns_have_their_usual_names_or_places(files):
-    found = find_columns(*files, TableOptions(id_column="name", label_column="kind", target_column="to"))
+    found = find_columns(*files, TableOptions(id_column="name", label_column="kind", to_column="to"))
     assert found == Columns(id="name", label="kind", source="source", target="to", weight="weight")
-    assert find_columns(*files, TableOptions(target_column="weight")) == Columns(
+    assert find_columns(*files, TableOptions(to_column="weight")) == Columns(
         "kind", None, "source", "weight", None, ("to",)
     )
 
@@ -805,11 +805,11 @@ def test_tables_in_memory_have_columns_too():
 
 def test_a_column_that_is_not_there_is_refused(files):
     with pytest.raises(ValueError, match=r"nodes\.csv has no column 'key'; found: kind, name, size"):
-        find_columns(*files, TableOptions(id_column="key", target_column="to"))
+        find_columns(*files, TableOptions(id_column="key", to_column="to"))
     with pytest.raises(ValueError, match=r"nodes\.csv has no column 'class'"):
-        find_columns(*files, TableOptions(label_column="class", target_column="to"))
+        find_columns(*files, TableOptions(label_column="class", to_column="to"))
     with pytest.raises(ValueError, match=r"edges\.parquet has no column 'from'"):
-        find_columns(*files, TableOptions(source_column="from"))
+        find_columns(*files, TableOptions(from_column="from"))
     with pytest.raises(FileNotFoundError, match="there is no file"):
         find_columns("nowhere.csv", files[1])
 

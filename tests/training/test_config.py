@@ -21,7 +21,7 @@ from newtonnet.training import Config, Setting, check_configs, override
         ({"max_epochs": 0}, "max_epochs must be a whole number of at least 1"),
         ({"patience": 0}, "patience must be at least 1"),
         ({"variant": "mine"}, "variant must be 'paper' or 'released', got mine"),
-        ({"loss": "hinge"}, "loss must be 'cross-entropy' or 'binary'"),
+        ({"loss": "hinge"}, "loss must be 'cross-entropy', 'binary', 'squared' or 'absolute'"),
         ({"reduction": "max"}, "reduction must be 'mean' or 'sum'"),
         ({"slices": (2, 2)}, "slices must be two rising indices or None"),
         ({"slices": (1, 2, 3)}, "slices must be two"),

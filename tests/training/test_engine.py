@@ -125,7 +125,7 @@ def test_an_interrupted_run_resumes_to_the_same_bits(graph, members, tmp_path, p
 
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
-            train(graph, splits, configs, dtype=torch.float32, checkpoint=path, progress=interrupt)
+            train(graph, splits, configs, dtype=torch.float32, checkpoint=path, on_epoch=interrupt)
     _, resumed = train(graph, splits, configs, dtype=torch.float32, checkpoint=path)
     assert not path.exists()
     for mine, theirs in zip(resumed, unbroken, strict=True):
@@ -185,7 +185,7 @@ def test_an_interrupted_model_is_left_at_its_best_state_so_far(graph, members):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fit(model, graph, splits, configs, progress=interrupt)
+        fit(model, graph, splits, configs, on_epoch=interrupt)
     assert any(not torch.equal(parameter, start[name]) for name, parameter in model.named_parameters())
     short, _ = train(graph, splits, [replace(config, max_epochs=10) for config in configs])
     for name, parameter in model.named_parameters():
@@ -202,7 +202,7 @@ def test_a_failed_member_stays_failed_after_a_resume(graph, members, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(graph, splits[:2], wild, dtype=torch.float32, checkpoint=path, progress=interrupt)
+        train(graph, splits[:2], wild, dtype=torch.float32, checkpoint=path, on_epoch=interrupt)
     _, (bad, good) = train(graph, splits[:2], wild, dtype=torch.float32, checkpoint=path)
     assert (bad.outcome.status, good.outcome.status) == ("failed", "done")
 
@@ -222,7 +222,7 @@ def test_a_checkpoint_of_another_run_or_a_damaged_one_is_refused(graph, members,
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(graph, splits, configs, checkpoint=path, progress=interrupt)
+        train(graph, splits, configs, checkpoint=path, on_epoch=interrupt)
     with pytest.raises(ValueError, match="belongs to another run"):
         train(graph, splits[:2], configs[:2], checkpoint=path)
     with pytest.raises(ValueError, match="belongs to another run"):
@@ -271,7 +271,7 @@ def test_periodic_checkpoints_are_written_whole(graph, members, tmp_path):
     splits, configs = members
     path, seen = tmp_path / "run.safetensors", []
     train(
-        graph, splits, configs, checkpoint=path, checkpoint_seconds=0, progress=lambda state: seen.append(path.exists())
+        graph, splits, configs, checkpoint=path, checkpoint_seconds=0, on_epoch=lambda state: seen.append(path.exists())
     )
     assert seen[0] is False
     assert all(seen[1:])
@@ -426,6 +426,22 @@ def test_a_weighted_loss_is_torch_s(rng):
         assert float(losses[p]) == pytest.approx(float(expected))
 
 
+@pytest.mark.parametrize("binary", [False, True])
+def test_a_smoothed_loss_is_torch_s(binary, rng):
+    targets = make_targets(from_edges([[], []], np.eye(9), labels=[0, 1, 2] * 3), [Split(np.arange(6), [6], [7])])
+    logits = torch.tensor(rng.normal(size=(9, 1, 3)))
+    loss = cross_entropy(logits, targets, binary=binary, label_smoothing=0.3)
+    rows, labels = logits[:6, 0], targets.labels[:6]
+    if binary:
+        soft = 0.7 * torch.eye(3, dtype=torch.float64)[labels] + 0.1
+        expected = torch.nn.functional.binary_cross_entropy_with_logits(rows, soft)
+    else:
+        expected = torch.nn.functional.cross_entropy(rows, labels, label_smoothing=0.3)
+    assert float(loss) == pytest.approx(float(expected))
+    with pytest.raises(ValueError, match="label_smoothing must be at least 0 and below 1"):
+        Config(label_smoothing=1.0)
+
+
 def test_bad_input_is_refused_before_training(graph):
     split, config = make_splits(graph, count=1)[0], Config(max_epochs=2)
     model = build("newtonnet", graph)
@@ -492,3 +508,14 @@ def test_members_that_were_put_together_and_not_trained_fail_too(graph, monkeypa
 def test_parts_side_by_side_are_stopped_too(graph):
     _, records = run(graph, stop=lambda: True, threads=2, count=4, max_epochs=100_000)
     assert all(record.outcome.epochs < 100_000 for record in records)
+
+
+def test_every_epoch_reports_its_loss_homophily_and_best_score(graph, members):
+    splits, configs = members
+    seen = []
+    _, records = train(graph, splits[:1], [replace(configs[0], history_interval=1)], on_epoch=seen.append, threads=1)
+    history = records[0].history
+    assert [state.epoch for state in seen] == history["epoch"]
+    np.testing.assert_allclose([state.loss for state in seen], history["loss"])
+    np.testing.assert_allclose([state.homophily for state in seen], history["homophily"])
+    np.testing.assert_allclose([state.validation for state in seen], np.maximum.accumulate(history["validation"]))

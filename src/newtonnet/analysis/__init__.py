@@ -1,7 +1,8 @@
 """The whole analysis of a graph in two tables: model, predictions, held-out scores, page and run folder."""
 
-from .evaluation import FOLDS
+from .evaluation import FEW, FOLDS
 from .explaining import ExplainedNodes
+from .exporting import export
 from .run_folder import (
     FILES,
     MODEL,
@@ -12,9 +13,11 @@ from .run_folder import (
     replace_predictions,
     spreadsheet_safe,
 )
-from .workflow import Analysis, AnalysisProgress, Prediction, analyse
+from .steps import AnalysisProgress
+from .workflow import Analysis, Prediction, analyse
 
 __all__ = [
+    "FEW",
     "FILES",
     "FOLDS",
     "MODEL",
@@ -27,6 +30,7 @@ __all__ = [
     "RunDescription",
     "TableFile",
     "analyse",
+    "export",
     "replace_predictions",
     "spreadsheet_safe",
 ]

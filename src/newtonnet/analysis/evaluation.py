@@ -3,26 +3,26 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from newtonnet.estimator import CrossValidation, NewtonNetClassifier, cross_validate, fold_pairs, score
+from newtonnet.estimator import CrossValidation, GraphEstimator, cross_validate, fold_pairs, score
 from newtonnet.graphs import Graph
 from newtonnet.meaning import counted
+from newtonnet.metrics import Truth
 from newtonnet.tables import Reading
+
+from .steps import StartStep
 
 Pair = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Training and test nodes of a fold."""
-ReportProgress = Callable[[str, float, float], None]
-"""Receives the current activity, the finished share of the step, and the best validation score so far."""
-StartStep = Callable[[str], ReportProgress]
-"""Announces a step by its name and returns the function that reports its progress."""
 
 FOLDS = 5
 """Default number of folds; fewer if there are fewer labels."""
+FEW = 10
+"""With fewer labelled nodes a score says nothing; there is one only if folds or test nodes are asked for."""
 GIVEN = 0.9
 """Share of the remaining time that fits receive; the rest is for the page."""
 LEAST = 0.2
@@ -64,21 +64,21 @@ class Nodes:
         pairs: training and test nodes of every fold; empty for no evaluation by folds.
         validation: the caller's validation nodes, if there are any.
         test: the caller's test nodes, whose labels the fit did not have, if there are any.
-        truth: classes of all nodes, shape ``(n,)``.
+        truth: classes, or numbers, of all nodes, shape ``(n,)``.
         refit: fit again on the folds even if there is little time for it.
     """
 
     pairs: Sequence[Pair]
     validation: NDArray[np.int64] | None
     test: NDArray[np.int64] | None
-    truth: NDArray[np.int64]
+    truth: Truth
     refit: bool
 
 
 def evaluate(
-    classifier: NewtonNetClassifier,
+    classifier: GraphEstimator,
     graph: Graph,
-    rivals: Sequence[NewtonNetClassifier],
+    rivals: Sequence[GraphEstimator],
     nodes: Nodes,
     *,
     spent: float,
@@ -88,7 +88,9 @@ def evaluate(
     start_step: StartStep,
 ) -> HeldOut:
     """Evaluate the kept model itself on the caller's nodes, or where there is no time to fit again on folds."""
-    own = nodes.validation is not None or nodes.test is not None
+    own, labelled = nodes.validation is not None or nodes.test is not None, len(graph.labelled)
+    if labelled < FEW and not own and not nodes.refit:
+        return HeldOut(None, {}, [f"Evaluation skipped: {counted(labelled, 'labelled node')}, too few for a score."])
     enough = can_refit(spent, deadline - time.monotonic(), 1 + len(rivals), len(nodes.pairs))
     if own or (nodes.pairs and not nodes.refit and not enough):
         return evaluate_kept(
@@ -105,9 +107,9 @@ def can_refit(spent: float, left: float, models: int, folds: int) -> bool:
 
 
 def evaluate_kept(
-    classifier: NewtonNetClassifier,
+    classifier: GraphEstimator,
     graph: Graph,
-    rivals: Sequence[NewtonNetClassifier],
+    rivals: Sequence[GraphEstimator],
     held: Nodes,
     *,
     seconds: float,
@@ -130,10 +132,10 @@ def evaluate_kept(
     """
     validation, test, truth = held.validation, held.test, held.truth
 
-    def predictions(one: NewtonNetClassifier, seconds: float) -> CrossValidation:
+    def predictions(one: GraphEstimator, seconds: float) -> CrossValidation:
         nodes, shares = one.out_of_fold_.nodes, one.out_of_fold_.probabilities
         if test is not None:
-            nodes, shares = [test], [one.predict_proba(graph)[test]]
+            nodes, shares = [test], [one.answers(graph)[test]]
         scores = [score(one.metric, part, truth[own]) for own, part in zip(nodes, shares, strict=True)]
         return CrossValidation(np.array(scores), np.array([seconds]), [one], nodes, shares)
 
@@ -146,7 +148,7 @@ def evaluate_kept(
             continue
         try:
             fitted = rival.set_params(time_limit=limit).fit(
-                graph, validation=validation, stop=stop, progress=start_step(rival.model)
+                graph, validation=validation, stop=stop, on_epoch=start_step(rival.model)
             )
         except ValueError as reason:
             refused[rival.model] = str(reason)
@@ -166,7 +168,7 @@ def evaluate_kept(
 
 
 def _method(
-    classifier: NewtonNetClassifier,
+    classifier: GraphEstimator,
     ours: CrossValidation,
     *,
     test: NDArray[np.int64] | None,
@@ -203,10 +205,10 @@ def held_out_folds(graph: Graph, folds: int | None, seed: int) -> list[Pair]:
 
 
 def evaluate_models(
-    classifier: NewtonNetClassifier,
+    classifier: GraphEstimator,
     graph: Graph,
     pairs: Sequence[Pair],
-    rivals: Sequence[NewtonNetClassifier],
+    rivals: Sequence[GraphEstimator],
     *,
     deadline: float,
     overhead: float = 0.0,
@@ -226,9 +228,6 @@ def evaluate_models(
     refused: dict[str, str] = {}
     excess: list[float] = []
 
-    def announce(model: str, _: int) -> ReportProgress:
-        return start_step(f"{model}, fold {number + 1} of {len(pairs)}")
-
     for number, pair in enumerate(pairs):
         models = [one for one in (classifier, *rivals) if one.model not in refused]
         left = deadline - time.monotonic()
@@ -245,8 +244,9 @@ def evaluate_models(
             if stop() or began >= deadline:
                 break
             limited = clone(one).set_params(time_limit=limit)
+            report = start_step(f"{one.model}, fold {number + 1} of {len(pairs)}")
             try:
-                found = cross_validate(limited, graph, [pair], stop=stop, progress=partial(announce, one.model))
+                found = cross_validate(limited, graph, [pair], stop=stop, on_epoch=report)
             except ValueError as reason:
                 if one is classifier:
                     return HeldOut(None, {}, [f"Cross-validation skipped: too few labelled nodes ({reason})."])

@@ -1,4 +1,4 @@
-"""Explanations and prediction sets of a run: named, drawn on a page, and chosen for the page of the fit."""
+"""Explanations, prediction sets and intervals of a run: named, drawn on a page, and chosen for the page of the fit."""
 
 import time
 import warnings
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from newtonnet import __version__
-from newtonnet.estimator import NewtonNetClassifier, OutOfFold
+from newtonnet.estimator import GraphEstimator, NewtonNetClassifier, NewtonNetRegressor, OutOfFold
 from newtonnet.explanations import Explanation, describe
 from newtonnet.files import write_whole
 from newtonnet.graphs import Graph
@@ -30,7 +30,7 @@ class ExplainedNodes:
     Attributes:
         explanations: one for each node.
         graph: the graph of the tables.
-        probabilities: of all nodes, shape ``(n, C)``.
+        probabilities: of all nodes, shape ``(n, C)``; of numbers their predictions, ``(n, 1)``.
         feature_names: names of the features; empty where the nodes have none.
     """
 
@@ -45,10 +45,15 @@ class ExplainedNodes:
         return [
             {
                 **describe(one, self.graph, feature_names=names, top=top),
-                "probability": float(self.probabilities[one.node, one.classes[0]]),
+                "probability" if one.classes[1] is not None else "prediction": float(
+                    self.probabilities[one.node, one.classes[0]]
+                ),
             }
             for one in self.explanations
         ]
+
+    def _repr_html_(self) -> str:
+        return "".join(one._repr_html_() for one in self.explanations)
 
     def report(self, path: str | PathLike[str]) -> None:
         """Write a page with a drawing of each node's neighbourhood."""
@@ -72,8 +77,30 @@ def plausible_classes(
     return sets
 
 
+def number_intervals(
+    regressor: NewtonNetRegressor, graph: Graph, predicted: NDArray[np.float64]
+) -> NDArray[np.float64] | None:
+    """The intervals of all nodes; None for a model without held-out predictions to calibrate them."""
+    held: OutOfFold | None = regressor.out_of_fold_
+    if held is None:
+        return None
+    with warnings.catch_warnings():  # the page and the documentation say where intervals are doubtful
+        warnings.simplefilter("ignore", UserWarning)
+        return regressor.predict_interval(graph, predictions=predicted)
+
+
+def explain_nodes(
+    estimator: GraphEstimator, graph: Graph, nodes: Sequence[int | str], answers: NDArray[np.float64]
+) -> list[Explanation]:
+    """Why each of some nodes has its class or its number, given the answers for all, ``(n, C)``."""
+    if isinstance(estimator, NewtonNetClassifier):
+        return estimator.explain(graph, nodes, probabilities=answers)
+    assert isinstance(estimator, NewtonNetRegressor)
+    return estimator.explain(graph, nodes)
+
+
 def explain_some(
-    classifier: NewtonNetClassifier,
+    classifier: GraphEstimator,
     graph: Graph,
     probabilities: NDArray[np.float64],
     feature_names: Sequence[str],
@@ -88,7 +115,7 @@ def explain_some(
         new = [one for one in nodes_to_explain(graph, probabilities, most) if one not in found]
         if new:
             nodes = [node for node, _ in new]
-            found.update(zip(new, classifier.explain(graph, nodes, probabilities=probabilities), strict=True))
+            found.update(zip(new, explain_nodes(classifier, graph, nodes, probabilities), strict=True))
 
     explain(FIRST)
     each = (time.monotonic() - began) / len(found)

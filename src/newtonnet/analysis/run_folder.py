@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pyarrow.csv import ConvertOptions, ParseOptions, read_csv
 
 from newtonnet import __version__
-from newtonnet.estimator import NewtonNetClassifier
+from newtonnet.estimator import REGRESSOR, GraphEstimator, NewtonNetClassifier, NewtonNetRegressor, stored_kind
 from newtonnet.files import (
     COMMITTED,
     OWN,
@@ -36,12 +36,14 @@ FORMAT = 1
 """Version of run.json; raised when an older program could not read a newer folder."""
 
 RUN, MODEL, PREDICTIONS, RECORDS = "run.json", "model.safetensors", "predictions.csv", "records.jsonl"
-PAGE = "report.html"
-FILES = (RUN, MODEL, PREDICTIONS, RECORDS, PAGE)
+PAGE, CARD = "report.html", "model_card.md"
+FILES = (RUN, MODEL, PREDICTIONS, RECORDS, PAGE, CARD)
 """Names of all files of a run."""
 HEADER = "newtonnet"
 FIXED = ("node", "label", "probability", "known")
 """Columns of the predictions before those of the classes: id, most probable class, its probability, given class."""
+NUMBERS = ("node", "prediction", "known", "lower", "upper")
+"""Columns of predicted numbers: id, number, given number, and the ends of its interval."""
 ATTEMPTS = 20
 """How often a run is read that other processes replace meanwhile."""
 SET, JOIN = "prediction_set", "|"
@@ -126,9 +128,10 @@ def write_run(
     folder: Path,
     run: RunDescription,
     *,
-    model: NewtonNetClassifier | None = None,
+    model: GraphEstimator | None = None,
     predictions: pa.Table | None = None,
     page: str | None = None,
+    card: str = "",
 ) -> RunDescription:
     """Write the files of a run that are given, all in one step; the folder is locked. Returns it with its checksum."""
     with whole_files(folder) as new:
@@ -142,6 +145,7 @@ def write_run(
             (folder / PAGE).unlink(missing_ok=True)  # there is no finished run that it could belong to
         else:
             (new / PAGE).write_bytes(page.encode())
+        (new / CARD).write_bytes(card.encode())
         (new / RUN).write_bytes(run_text(run).encode())
     return run
 
@@ -157,10 +161,12 @@ def run_text(run: RunDescription) -> str:
     """The text of run.json."""
     described = {HEADER: __version__, "format": FORMAT, **asdict(run)}
     described["encoding"] = json.loads(run.encoding.to_json())
+    if not run.columns.numbers:  # older programs do not know it
+        del described["columns"]["numbers"]
     return json.dumps(described, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def read_run(folder: Path) -> tuple[RunDescription, NewtonNetClassifier]:
+def read_run(folder: Path) -> tuple[RunDescription, GraphEstimator]:
     """Read a run and its model; refused if either is damaged or newer, or if they do not belong together."""
     for _ in range(ATTEMPTS):
         before = _version(folder)
@@ -189,11 +195,12 @@ def check_same(folder: Path, run: RunDescription) -> None:
         raise ValueError(f"{folder} has got another run since it was read; read it again")
 
 
-def _read_run(folder: Path) -> tuple[RunDescription, NewtonNetClassifier]:
+def _read_run(folder: Path) -> tuple[RunDescription, GraphEstimator]:
     if not current(folder, RUN).is_file():
         raise ValueError(f"{folder} is not a run folder: it has no {RUN}; give the folder that newtonnet fit wrote")
     run, path = _description(current(folder, RUN)), current(folder, MODEL)
-    classifier = NewtonNetClassifier.load(path)
+    kind = NewtonNetRegressor if stored_kind(path) == REGRESSOR else NewtonNetClassifier
+    classifier: GraphEstimator = kind.load(path)
     features = len(run.encoding.feature_names) or classifier.n_features_in_
     fits = run.class_names == classifier.ensemble_.class_names and features == classifier.n_features_in_
     if not fits or file_checksum(path) != run.model:
@@ -260,6 +267,21 @@ def predictions_table(
     return pa.table({**columns, **{f"p({name})": shares[:, place] for place, name in enumerate(classes)}})
 
 
+def numbers_table(
+    graph: Graph, predicted: NDArray[np.float64], intervals: NDArray[np.float64] | None, *, added: int = 0
+) -> pa.Table:
+    """Predicted numbers ``(n,)`` with one row for each node but the ``added`` last ones.
+
+    ``intervals`` are the ends of each node's interval, ``(n, 2)``; the columns are blank without them.
+    """
+    rows = graph.nodes - added
+    known = graph.truth.astype(np.float64) if graph.targets is not None else np.full(graph.nodes, np.nan)
+    ends = np.full((graph.nodes, 2), np.nan) if intervals is None else intervals
+    numbers = (predicted[:rows], known[:rows], ends[:rows, 0], ends[:rows, 1])
+    columns = [pa.array(one, pa.float64(), from_pandas=True) for one in numbers]
+    return pa.table([pa.array(graph.node_names[:rows], pa.string()), *columns], names=list(NUMBERS))
+
+
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """A text that begins with one of these is a formula for spreadsheets."""
 
@@ -282,22 +304,27 @@ def spreadsheet_safe(table: pa.Table) -> pa.Table:
 
 
 def predictions_csv(table: pa.Table) -> str:
-    """Predictions as the text of a CSV file; an unknown class is blank."""
+    """Predictions as the text of a CSV file; an unknown class or number is blank."""
     text = io.StringIO()
+    digits = ".9g" if tuple(table.column_names) == NUMBERS else f".{DIGITS}f"
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.column_names)
     for batch in table.to_batches(max_chunksize=10_000):
         for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            writer.writerow([f"{cell:.{DIGITS}f}" if isinstance(cell, float) else cell for cell in row])
+            writer.writerow([format(cell, digits) if isinstance(cell, float) else cell for cell in row])
     return text.getvalue()
 
 
 def read_predictions(path: Path) -> pa.Table:
     """Read a file that :func:`predictions_csv` made."""
-    texts = dict.fromkeys(("node", "label", "known", SET), pa.string())
-    convert = ConvertOptions(column_types=texts, null_values=[""], strings_can_be_null=True)
+    with path.open(encoding="utf-8") as file:
+        numbers = file.readline().strip() == ",".join(NUMBERS)
+    types = dict.fromkeys(("node", "label", "known", SET), pa.string())
+    if numbers:
+        types = {name: pa.string() if name == "node" else pa.float64() for name in NUMBERS}
+    convert = ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True)
     table = read_csv(path, parse_options=ParseOptions(newlines_in_values=True), convert_options=convert)
-    if tuple(table.column_names[: len(FIXED)]) != FIXED:
+    if not numbers and tuple(table.column_names[: len(FIXED)]) != FIXED:
         raise ValueError(f"{path} does not hold predictions; expected the columns {', '.join(FIXED)}, ...")
     return table
 

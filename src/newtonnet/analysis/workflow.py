@@ -1,14 +1,16 @@
 """From two tables to a fitted model, predictions for every node, held-out scores and a page."""
 
+from __future__ import annotations  # so that help() prints the names of types and not all that they stand for
+
 import json
 import math
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -18,17 +20,29 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from newtonnet.estimator import NewtonNetClassifier, defaults_of, score
+from newtonnet.estimator import GraphEstimator, NewtonNetClassifier, NewtonNetRegressor, defaults_of
 from newtonnet.files import current, file_checksum, scratch, write_whole
 from newtonnet.graphs import Graph, check_trainable
-from newtonnet.meaning import counted, listed
+from newtonnet.meaning import listed
 from newtonnet.out_of_core import PROPAGATION_MEMORY, read_tables_on_disk
-from newtonnet.report import Findings, ModelScores, gather, guess, headline, is_known, render_findings
-from newtonnet.tables import Reading, TableOptions, TableSource, UnknownEdges, column_names, read_tables
+from newtonnet.progress import progress_bar
+from newtonnet.report import Findings, gather, render_findings
+from newtonnet.tables import (
+    FrameKind,
+    Reading,
+    TableOptions,
+    TableSource,
+    UnknownEdges,
+    as_frame,
+    column_names,
+    frame_kind,
+    read_tables,
+)
 from newtonnet.training import first_interrupt
 
-from .evaluation import GIVEN, Nodes, ReportProgress, StartStep, evaluate, fitted_parts, held_out_folds
-from .explaining import ExplainedNodes, explain_some, plausible_classes
+from .evaluation import GIVEN, Nodes, evaluate, fitted_parts, held_out_folds
+from .explaining import ExplainedNodes, explain_nodes, explain_some
+from .outcome import card_of, make_outcome, outcome_html, predictions_of, score_known, tally
 from .run_folder import (
     PAGE,
     PREDICTIONS,
@@ -41,50 +55,38 @@ from .run_folder import (
     is_finished,
     locked_folder,
     predictions_csv,
-    predictions_table,
     read_predictions,
     read_run,
     run_text,
     spreadsheet_safe,
     write_run,
 )
+from .steps import AnalysisProgress, make_show, make_steps
 
 OUT_OF_CORE = "out-of-core"
 STOPPING = "stopping: finished steps are kept and written; press Ctrl-C again to stop at once"
 RIVALS: Mapping[str, Mapping[str, Any]] = {"mlp": {}, "tuned-gcn": {"residual": True, "norm": "batch"}, "boosting": {}}
 """Models to compare with, and their settings: one ignores the edges; the others are what one would try first."""
+NUMBER_RIVALS: Mapping[str, Mapping[str, Any]] = {
+    "mlp": {},
+    "boosting": {"hops": 0, "walks": 0, "structure": False, "label_hops": 0},
+}
+"""The same for numbers as targets: both ignore the edges."""
 FINAL = 0.4
 """Share of the time for the model that is kept; the rest is for evaluating it and its rivals."""
 WHY, WHY_SECONDS = 0.05, 15.0
 """Share of the time, and seconds at most, for the explanations on the page."""
+PAGE_WORK = 2.0
+"""Time that the page takes, as a multiple of the time that the predictions took after the fit."""
 SEVERAL = 10
 """A column with at least this many classes, none of them twice, is taken for a column of ids."""
 SAME = 0.9
 """If this share of known ids has the classes of the fit, they are taken for the same nodes."""
 
 
-@dataclass(frozen=True)
-class AnalysisProgress:
-    """How far an analysis is.
-
-    Attributes:
-        step: the current step, such as ``the model`` or ``gcn, fold 2 of 5``.
-        activity: what the step is doing; empty when it starts.
-        share: the finished share of the step, between 0 and 1.
-        best: best validation score so far; NaN when the step starts.
-        left: seconds until the time limit.
-    """
-
-    step: str
-    activity: str
-    share: float
-    best: float
-    left: float
-
-
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """Predicted classes of the nodes of two tables.
+    """Predicted classes, or numbers, of the nodes of two tables.
 
     Attributes:
         summary: the counts and the score that ``newtonnet predict --json`` prints.
@@ -95,11 +97,15 @@ class Prediction:
     summary: dict[str, Any]
     notes: tuple[str, ...]
     table: pa.Table = field(repr=False)
+    _kind: FrameKind | None = field(default=None, repr=False)
 
     @property
     def predictions(self) -> Any:
-        """The rows of predictions.csv, one for each node: a pandas frame, or an Arrow table without pandas."""
-        return _frame(self.table)
+        """The rows of predictions.csv, one for each node, as a frame of the kind that the nodes came in.
+
+        Of nodes in a file, a pandas frame, or an Arrow table without pandas.
+        """
+        return as_frame(self.table, self._kind)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the predictions to a CSV file."""
@@ -111,18 +117,19 @@ class Analysis:
     """A fitted model, its predictions and its evaluation; :func:`analyse` makes one, :meth:`load` reads one.
 
     Attributes:
-        model: the fitted classifier.
+        model: the fitted classifier or regressor.
         run: how the tables were read, with checksums, arguments and results: the contents of run.json.
         findings: everything that the page shows, as plain data; None for an analysis that was loaded.
         folder: the run folder, if there is one.
     """
 
-    model: NewtonNetClassifier
+    model: GraphEstimator
     run: RunDescription = field(repr=False)
     findings: Findings | None = field(repr=False)
     folder: Path | None
     _table: pa.Table | None = field(default=None, repr=False)
     _page: str | None = field(default=None, repr=False)
+    _kind: FrameKind | None = field(default=None, repr=False)
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -139,8 +146,14 @@ class Analysis:
 
     @property
     def predictions(self) -> Any:
-        """The rows of predictions.csv, one for each node: a pandas frame, or an Arrow table without pandas."""
-        return _frame(self.table)
+        """The rows of predictions.csv, one for each node, as a frame of the kind that the nodes came in.
+
+        Of nodes in a file, a pandas frame, or an Arrow table without pandas.
+        """
+        return as_frame(self.table, self._kind)
+
+    def _repr_html_(self) -> str:
+        return outcome_html(self.model, self.run.outcome) or f"<pre>{escape(repr(self))}</pre>"
 
     @property
     def page(self) -> str:
@@ -149,6 +162,11 @@ class Analysis:
             return self._page
         with self._file(PAGE) as path:
             return path.read_text(encoding="utf-8")
+
+    @property
+    def card(self) -> str:
+        """The model card as Markdown: data, protocol, metrics, limits and intended use."""
+        return card_of(self.model, self.run)
 
     def report(self, path: str | PathLike[str]) -> None:
         """Write the page to an HTML file."""
@@ -165,7 +183,7 @@ class Analysis:
         check_folder(place, tables=[_file_of(file.path) for file in self.run.tables.values()], force=force)
         page, table = self.page, self.table
         with locked_folder(place):
-            write_run(place, self.run, model=self.model, predictions=table, page=page)
+            write_run(place, self.run, model=self.model, predictions=table, page=page, card=self.card)
 
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> Self:
@@ -180,32 +198,30 @@ class Analysis:
         *,
         unknown_edges: UnknownEdges | None = None,
     ) -> Prediction:
-        """Predict the class of every node of two tables that have the columns of those of the fit.
+        """Predict the class, or number, of every node of two tables that have the columns of those of the fit.
 
         Args:
-            nodes: table of nodes; a column of labels is optional and only used for the score.
+            nodes: table of nodes; a column of labels, or targets, is optional and only used for the score.
             edges: table of edges. Without both tables, those of the fit are read again.
             unknown_edges: what to do with edges that name other nodes (see :class:`TableOptions`); as in the fit if
                 None.
         """
         new, tables = nodes is not None, self._tables(nodes, edges)
         # Features that are stored on disk belong to the tables of the fit.
-        classifier = copy(self.model).set_params(store=None if new else self.model.store)
+        classifier = copy(self.model)
+        if new and classifier.store is not None:
+            classifier.set_params(store=None)
         with _table_reader(classifier, tables) as read:
             reading, notes = _read_again(read, *tables, self.run, unknown_edges)
             graph = reading.graph
             _check_tied(classifier, graph, self.run)
-            probabilities = classifier.predict_proba(graph)
-            names = classifier.ensemble_.class_names
-            sets = plausible_classes(classifier, graph, probabilities)
-            predicted = classifier.decide(probabilities)
-            table = predictions_table(graph, probabilities, names, sets, predicted, added=reading.added)
+            probabilities = classifier.answers(graph)
+            table = predictions_of(classifier, graph, probabilities, added=reading.added)
             seen = self._seen(graph, tables[0], reading.parts)
-            scored, reached, remark = _score(classifier.metric, graph, probabilities, seen)
-        counts = Counter(table["label"].to_pylist())
+            scored, reached, remark = score_known(classifier.metric, graph, probabilities, seen)
         summary = {
             "nodes": table.num_rows,
-            "predicted": {name: counts[name] for name in names},
+            "predicted": tally(table, classifier),
             "labelled": len(graph.labelled),
             "judged": scored,
             "metric": classifier.metric,
@@ -214,12 +230,12 @@ class Analysis:
         }
         if new and (unsafe := formula_warning(graph)):
             notes.append(unsafe)
-        return Prediction(summary, tuple(notes) if new else (), table)
+        return Prediction(summary, tuple(notes) if new else (), table, frame_kind(tables[0]))
 
     def explain(
         self, ids: Sequence[str], nodes: TableSource | None = None, edges: TableSource | None = None
     ) -> ExplainedNodes:
-        """Why each of some nodes has its class, on the tables of the fit or on others with the same columns.
+        """Why each of some nodes has its class, or number, on the tables of the fit or on others with the same columns.
 
         Args:
             ids: ids of the nodes, as in the table.
@@ -231,9 +247,10 @@ class Analysis:
         with _table_reader(classifier, tables) as read:
             graph = _read_again(read, *tables, self.run)[0].graph
             _check_tied(classifier, graph, self.run)
-            probabilities = classifier.predict_proba(graph)
-            found = classifier.explain(graph, [str(one) for one in ids], probabilities=probabilities)
-        return ExplainedNodes(found, graph, probabilities, self.run.encoding.feature_names)
+            probabilities = classifier.answers(graph)
+            found = explain_nodes(classifier, graph, [str(one) for one in ids], probabilities)
+        names = self.run.encoding.feature_names
+        return ExplainedNodes([replace(one, feature_names=names) for one in found], graph, probabilities, names)
 
     def _tables(self, nodes: TableSource | None, edges: TableSource | None) -> tuple[TableSource, TableSource]:
         """Both tables, or those of the fit."""
@@ -275,9 +292,13 @@ class Analysis:
         except (OSError, ValueError):
             return np.zeros(len(graph.labelled), dtype=bool)
         fitted = {name: kind for name, kind in pairs if kind is not None}
-        labels = [(graph.node_names[node], graph.class_names[graph.labels[node]]) for node in graph.labelled]
+        if graph.targets is not None:
+            labels = [(graph.node_names[node], graph.targets[node]) for node in graph.labelled]
+            agreeing = sum(np.isclose(fitted.get(name, np.nan), number, rtol=1e-6) for name, number in labels)
+        else:
+            labels = [(graph.node_names[node], graph.class_names[graph.labels[node]]) for node in graph.labelled]
+            agreeing = sum(fitted.get(name) == kind for name, kind in labels)
         seen = np.array([name in fitted for name, _ in labels], dtype=bool)
-        agreeing = sum(fitted.get(name) == kind for name, kind in labels)
         # Ids such as row numbers may belong to other nodes in another graph: then the classes disagree.
         return seen if agreeing >= SAME * seen.sum() else np.zeros_like(seen)
 
@@ -286,9 +307,11 @@ def analyse(
     nodes: TableSource,
     edges: TableSource,
     *,
-    label_column: str,
+    label_column: str | None = None,
+    target_column: str | None = None,
     tables: TableOptions | None = None,
     classifier: NewtonNetClassifier | None = None,
+    regressor: NewtonNetRegressor | None = None,
     folds: int | None = None,
     compare: bool = True,
     time_limit: float = 240.0,
@@ -297,10 +320,11 @@ def analyse(
     force: bool = False,
     command: str | None = None,
     safe_cells: bool = False,
-    progress: Callable[[AnalysisProgress], None] | None = None,
+    progress: bool = False,
+    on_epoch: Callable[[AnalysisProgress], None] | None = None,
     message: Callable[[str], None] | None = None,
 ) -> Analysis:
-    """Learn the classes of a graph's nodes from two tables, as ``newtonnet fit`` does.
+    """Learn the classes of a graph's nodes, or a number for each, from two tables, as ``newtonnet fit`` does.
 
     The model receives 40% of the time; an MLP, a tuned GCN and boosted trees on the same nodes share the rest, with
     fits on held-out folds if they can be done in time. Ctrl-C ends the running step and skips the others, and the
@@ -310,8 +334,11 @@ def analyse(
         nodes: one row for each node: a CSV or Parquet file, a pandas frame or an Arrow table.
         edges: one row for each edge, naming two nodes.
         label_column: column of the nodes with the class, blank if it is unknown.
+        target_column: column of the nodes with a number to predict instead, blank if it is unknown; rivals are then an
+            MLP and boosted trees on the features alone.
         tables: the other columns and how to read them.
         classifier: the model and its parameters; it is not changed. Its time limit is set from ``time_limit``.
+        regressor: the same for ``target_column``.
         folds: number of folds that are held out in turn, with a fit of every model for each; 0 for no evaluation. If
             None, 5 folds where time allows such fits with half of the model's time or more; otherwise the kept model
             is evaluated on labelled nodes by those of its members that were not trained on them.
@@ -323,24 +350,26 @@ def analyse(
         force: write into a folder that holds something else, or the run of another table.
         safe_cells: put an apostrophe before ids and classes that a spreadsheet would take for formulas.
         command: the command that repeats the run, for the page; the call of this function if None.
-        progress: called with the progress of every step.
+        progress: show a progress bar, in a terminal or a notebook.
+        on_epoch: called at the start of every step and after every epoch with the progress so far.
         message: called with lines for the user: how the columns were read, and where the model was written.
     """
     started = time.monotonic()
     if not isinstance(time_limit, int | float | np.number) or not time_limit > 0:
         raise ValueError(f"time_limit must be a number of seconds above 0, got {time_limit!r}")
-    say, show = message or (lambda _: None), progress or (lambda _: None)
+    say = message or (lambda _: None)
     source, place = _file_of(nodes), _file_of(folder)
     if place is not None:
         check_folder(place, tables=[source, _file_of(edges)], force=force)
-    options = replace(tables or TableOptions(), label_column=label_column)
-    classifier = NewtonNetClassifier() if classifier is None else clone(classifier)
+    options = replace(tables or TableOptions(), label_column=label_column, target_column=target_column)
+    classifier = _estimator(label_column, target_column, classifier, regressor)
     if not options.standardise:
         classifier.set_params(standardise="off")
     defaults_of(classifier.model)
     fixed = {**asdict(options), **classifier.get_params(), "inner_folds": classifier.folds}
     arguments = {**fixed, "folds": folds, "compare": compare, "title": title}
     with ExitStack() as stack:
+        show = make_show(stack.enter_context(progress_bar(shown=progress)), on_epoch)
         if place is not None:
             stack.enter_context(locked_folder(place))
         read = stack.enter_context(_table_reader(classifier, (nodes, edges)))
@@ -355,37 +384,37 @@ def analyse(
         deadline = started + time_limit
         unsafe = None if safe_cells else formula_warning(graph)
         notes = [*reading.notes, *([unsafe] if unsafe else [])]
-        start_step = _steps(show, say, deadline, [reading.read_as, *(f"note: {note}" for note in notes)])
+        start_step = make_steps(show, say, deadline, [reading.read_as, *(f"note: {note}" for note in notes)])
 
         began = time.monotonic()
         limit = max(deadline - began, 0.1) * (FINAL if pairs or test is not None else GIVEN)
         classifier.set_params(time_limit=limit).fit(
-            graph, validation=validation, stop=stop, progress=start_step("the model")
+            graph, validation=validation, stop=stop, on_epoch=start_step("the model")
         )
         spent = time.monotonic() - began
-        probabilities = classifier.predict_proba(graph)
-        names = classifier.ensemble_.class_names
-        sets = plausible_classes(classifier, graph, probabilities)
-        predicted = classifier.decide(probabilities)
-        predictions = predictions_table(graph, probabilities, names, sets, predicted, added=reading.added)
+        probabilities = classifier.answers(graph)
+        predictions = predictions_of(classifier, graph, probabilities, added=reading.added)
         predictions = spreadsheet_safe(predictions) if safe_cells else predictions
-        model = copy(classifier).set_params(store=arguments["store"])  # a temporary store ends with this function
+        model = copy(classifier)
+        if "store" in arguments:
+            model.set_params(store=arguments["store"])  # a temporary store ends with this function
         run_text(run)  # what cannot be written is found before anything is overwritten
         at_once = place is not None and not is_finished(place)
         if place is not None and at_once:
-            run = write_run(place, run, model=model, predictions=predictions)
+            run = write_run(place, run, model=model, predictions=predictions, card=card_of(model, run))
             say(f"model and predictions are in {place}")
 
-        overhead = max(time.monotonic() - began - limit, 0.0)
+        written = time.monotonic() - began
+        overhead = max(written - limit, 0.0)
         rivals = _rivals(classifier) if compare and classifier.regime != OUT_OF_CORE else []
         held_out = evaluate(
             classifier,
             graph,
             rivals,
-            Nodes(pairs, validation, test, reading.graph.labels, refit=folds is not None),
+            Nodes(pairs, validation, test, reading.graph.truth, refit=folds is not None),
             spent=spent,
             overhead=overhead,
-            deadline=deadline,
+            deadline=deadline - PAGE_WORK * (written - spent),
             stop=stop,
             start_step=start_step,
         )
@@ -396,7 +425,7 @@ def analyse(
             reading.graph,
             probabilities,
             title=title or f"What was learned from {source.name if source else 'the tables'}",
-            command=command or _call(nodes, edges, label_column),
+            command=command or _call(nodes, edges, label_column=label_column, target_column=target_column),
             seconds=time.monotonic() - started,
             ours=held_out.ours,
             others=held_out.others,
@@ -412,16 +441,35 @@ def analyse(
             explained = explain_some(classifier, reading.graph, probabilities, names, seconds=budget)
             findings = replace(findings, explained=explained)
         page = render_findings(findings)
-        run = replace(run, finished=True, outcome=_outcome(findings, classifier, stopped=stopped))
+        run = replace(run, finished=True, outcome=make_outcome(findings, classifier, stopped=stopped))
         if place is not None and at_once:
-            run = write_run(place, run, page=page)
+            run = write_run(place, run, page=page, card=card_of(model, run))
         elif place is not None:
-            run = write_run(place, run, model=model, predictions=predictions, page=page)
-    return Analysis(model, run, findings, place, predictions, page)
+            run = write_run(place, run, model=model, predictions=predictions, page=page, card=card_of(model, run))
+    return Analysis(model, run, findings, place, predictions, page, frame_kind(nodes))
+
+
+def _estimator(
+    label_column: str | None,
+    target_column: str | None,
+    classifier: NewtonNetClassifier | None,
+    regressor: NewtonNetRegressor | None,
+) -> GraphEstimator:
+    """A copy of the estimator for the column that is given: of classes or of numbers."""
+    if (label_column is None) == (target_column is None):
+        raise ValueError("give label_column for a column of classes, or target_column for a column of numbers")
+    given, other = (classifier, regressor) if target_column is None else (regressor, classifier)
+    if other is not None:
+        column, kind = ("label_column", "classifier") if target_column is None else ("target_column", "regressor")
+        raise ValueError(f"{column} needs a {kind}, got {type(other).__name__}; give it by {kind}=")
+    if given is not None:
+        copied: GraphEstimator = clone(given)
+        return copied
+    return NewtonNetClassifier() if target_column is None else NewtonNetRegressor()
 
 
 @contextmanager
-def _table_reader(classifier: NewtonNetClassifier, tables: Sequence[TableSource]) -> Iterator[Callable[..., Reading]]:
+def _table_reader(classifier: GraphEstimator, tables: Sequence[TableSource]) -> Iterator[Callable[..., Reading]]:
     """The function that reads tables; out of core, edges are in a temporary folder, as are features without a store."""
     if classifier.regime != OUT_OF_CORE:
         yield read_tables
@@ -464,23 +512,27 @@ def _read_again(
     return reading, [*reading.notes, *([f"unused columns of the edges: {listed(unused)}"] if unused else [])]
 
 
-def _check_labels(reading: Reading, classifier: NewtonNetClassifier, nodes: str) -> None:
+def _check_labels(reading: Reading, classifier: GraphEstimator, nodes: str) -> None:
     """Refuse labels that leave nothing to evaluate a model on, and a graph that the classifier cannot use."""
     graph, _, _ = fitted_parts(reading)
     check_trainable(graph)
     if classifier.transferable and not reading.encoding.columns:
         raise ValueError(f"transferable needs features, but {nodes} has none; a model without is tied to its nodes")
+    if graph.targets is not None:
+        return
     counts = np.bincount(graph.labels[graph.labelled], minlength=graph.classes)
     column = reading.columns.label
     if counts.max() < 2:
-        advice = "label more nodes" if len(counts) < SEVERAL else "choose a column of classes, not of ids"
+        advice = "label more nodes"
+        if len(counts) >= SEVERAL:
+            advice = "choose a column of classes, not of ids, or predict numbers with --target-column"
         raise ValueError(
             f"no class has two labelled nodes in column {column!r} of {nodes}, so none can be held out to evaluate a "
             f"model; {advice}"
         )
 
 
-def _check_tied(classifier: NewtonNetClassifier, graph: Graph, run: RunDescription) -> None:
+def _check_tied(classifier: GraphEstimator, graph: Graph, run: RunDescription) -> None:
     """Refuse other nodes, or another order of them, if the model has no features or has weights for each node."""
     same = ids_checksum(graph.node_names) == run.ids
     if not run.encoding.columns and not same:
@@ -511,54 +563,17 @@ def _describe(nodes: TableSource, edges: TableSource, reading: Reading, argument
     )
 
 
-def _rivals(classifier: NewtonNetClassifier) -> list[NewtonNetClassifier]:
+def _rivals(classifier: GraphEstimator) -> list[GraphEstimator]:
     """The models to compare with, trained in the same way."""
+    rivals = NUMBER_RIVALS if isinstance(classifier, NewtonNetRegressor) else RIVALS
     return [
         clone(classifier).set_params(model=name, settings=settings or None, transferable=False)
-        for name, settings in RIVALS.items()
+        for name, settings in rivals.items()
         if name != classifier.model
     ]
 
 
-def _steps(
-    show: Callable[[AnalysisProgress], None], say: Callable[[str], None], deadline: float, opening: list[str]
-) -> StartStep:
-    """Announce steps; the opening lines are said once training has begun, so that an error before that stands alone."""
-
-    def start(step: str) -> ReportProgress:
-        def report(activity: str, share: float, best: float) -> None:
-            while activity and opening:
-                say(opening.pop(0))
-            show(AnalysisProgress(step, activity, share, best, max(deadline - time.monotonic(), 0.0)))
-
-        report("", 0.0, math.nan)
-        return report
-
-    return start
-
-
-def _score(
-    metric: str, graph: Graph, probabilities: NDArray[np.float64], seen: NDArray[np.bool_]
-) -> tuple[int, float | None, str]:
-    """Number of scored nodes, their score and a comment; nodes of the fit are scored only if there are no others."""
-    known = graph.labelled
-    new = known[~seen]
-    scored = new if len(new) else known
-    if not len(scored):
-        return 0, None, ""
-    try:
-        reached = score(metric, probabilities[scored], graph.labels[scored])
-    except ValueError as reason:
-        return len(scored), None, f"No score on {counted(len(scored), 'labelled node')}: {reason}."
-    remark = ""
-    if not len(new):
-        remark = "the model was fitted on these nodes, so this does not measure its quality"
-    elif seen.any():
-        remark = f"{counted(int(seen.sum()), 'node')} of the fit left out"
-    return len(scored), reached, remark
-
-
-def _run_warnings(classifier: NewtonNetClassifier, *, stopped: bool) -> list[str]:
+def _run_warnings(classifier: GraphEstimator, *, stopped: bool) -> list[str]:
     """How the run went, and whether the model can be used on another graph."""
     warnings = []
     if stopped:
@@ -573,47 +588,12 @@ def _run_warnings(classifier: NewtonNetClassifier, *, stopped: bool) -> list[str
     return warnings
 
 
-def _outcome(findings: Findings, classifier: NewtonNetClassifier, *, stopped: bool) -> dict[str, Any]:
-    """The results as plain data; the names are part of the format of run.json."""
-    evaluation = findings.evaluation
-    return {
-        "model": findings.model,
-        "metric": findings.metric,
-        "nodes": findings.data.nodes,
-        "edges": findings.data.edges,
-        "labelled": findings.data.labelled,
-        "classes": list(findings.data.class_names),
-        "cross_validation": None if evaluation is None else _scores(evaluation.ours),
-        "others": {} if evaluation is None else {one.model: _scores(one) for one in evaluation.others},
-        "guess": None if evaluation is None else guess(evaluation, findings.metric),
-        "method": None if evaluation is None else evaluation.method,
-        "calibration_error": None if evaluation is None else evaluation.calibration_error,
-        "uncalibrated_error": None if evaluation is None else evaluation.uncalibrated_error,
-        "validation": classifier.validation_score_,
-        "homophily": {
-            "known": findings.homophily.measured,
-            "learned": findings.homophily.learned,
-            "chance": findings.homophily.chance,
-        },
-        "headline": headline(findings),
-        "tried": findings.tried,
-        "complete": classifier.complete_,
-        "stopped": stopped,
-        "remarks": [*findings.warnings, *findings.data.warnings],
-        "seconds": findings.seconds,
-    }
-
-
-def _scores(scores: ModelScores) -> dict[str, Any]:
-    interval = list(scores.interval) if all(map(is_known, scores.interval)) else None
-    return {"mean": scores.mean, "interval": interval, "splits": list(scores.splits), "seconds": scores.seconds}
-
-
-def _call(nodes: TableSource, edges: TableSource, label_column: str) -> str:
+def _call(nodes: TableSource, edges: TableSource, **columns: str | None) -> str:
     """The call that repeats an analysis, with the names of the tables that are files."""
     named = {"nodes": _file_of(nodes), "edges": _file_of(edges)}
     names = ", ".join(repr(str(path)) if path else name for name, path in named.items())
-    return f"newtonnet.analyse({names}, label_column={label_column!r})"
+    given = ", ".join(f"{name}={column!r}" for name, column in columns.items() if column is not None)
+    return f"newtonnet.analyse({names}, {given})"
 
 
 def _file_of(table: TableSource | None) -> Path | None:
@@ -624,11 +604,3 @@ def _file_of(table: TableSource | None) -> Path | None:
 def _table_file(table: TableSource) -> TableFile:
     path = _file_of(table)
     return TableFile(None, None) if path is None else TableFile(str(path.absolute()), file_checksum(path))
-
-
-def _frame(table: pa.Table) -> Any:
-    try:
-        import pandas  # noqa: F401
-    except ModuleNotFoundError:
-        return table
-    return table.to_pandas()

@@ -1,7 +1,7 @@
-"""Classifiers on the filter bank of a graph: boosting and ridge regression, with labels as columns."""
+"""Models on the filter bank of a graph: boosting and ridge regression, with known labels or numbers as columns."""
 
 from .boosting import BoostingOptions, Trees, stored_trees, train_boosting
-from .features import BankColumn, BankLayout
+from .features import BankColumn, BankLayout, Shown, is_shown
 from .predict import check_bank, predict_bank
 from .ridge import RidgeOptions, filled, train_ridge
 from .trained import Bank, TrainedBank, prediction_bank
@@ -12,10 +12,12 @@ __all__ = [
     "BankLayout",
     "BoostingOptions",
     "RidgeOptions",
+    "Shown",
     "TrainedBank",
     "Trees",
     "check_bank",
     "filled",
+    "is_shown",
     "predict_bank",
     "prediction_bank",
     "stored_trees",

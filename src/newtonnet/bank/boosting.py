@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from newtonnet.datasets import Split
 from newtonnet.graphs import Graph, row_chunks
 from newtonnet.kernels import use_threads
 
-from .features import BankLayout, Block
+from .features import BankLayout, Block, Shown
 from .trained import Probabilities, Stop, TrainedBank, prediction_bank, training_bank, validation_scores
 
 ROUND_WORK = 30_000_000
@@ -109,6 +110,7 @@ def train_boosting(
     seed: int,
     threads: int | None = None,
     stop: Stop = None,
+    absolute: bool = False,
 ) -> TrainedBank:
     """Boost trees on the filter bank until the loss on the validation nodes no longer falls.
 
@@ -119,15 +121,17 @@ def train_boosting(
         seed: of the columns drawn for each split.
         threads: number of threads; None: as many as the libraries choose.
         stop: asked about every second; the best model so far is returned when it says so, after one round at least.
+        absolute: of numbers as targets, the absolute instead of the squared error.
     """
     begun = time.monotonic()
-    model = _model(options, len(split.train), seed)  # loads the library whose threads are limited
+    kind = "classes" if graph.targets is None else "absolute_error" if absolute else "squared_error"
+    model = _model(options, len(split.train), seed, kind)  # loads the library whose threads are limited
     with limited_threads(threads):
         bank = training_bank(graph, split, options.layout)
-        truth, held_truth = graph.labels[split.train], graph.labels[split.validation]
+        truth, held_truth = graph.truth[split.train], graph.truth[split.validation]
         rows, held_rows = bank.values[split.train], bank.values[split.validation]
         rows[:, np.isnan(rows).all(axis=0)] = 0  # no tree looks at them; binning refuses columns without any value
-        classes = np.unique(truth)
+        classes = np.unique(graph.labels[split.train])
         outputs = 1 if len(classes) == 2 else len(classes)
         step = int(np.clip(ROUND_WORK // (rows.size * outputs), LEAST_ROUND, LONGEST_ROUND))
         losses: list[float] = []
@@ -139,23 +143,23 @@ def train_boosting(
             for gain in np.split(new.leaf_values(held_rows), len(new.roots) // outputs, axis=1):
                 raw = raw + gain
                 shares = _spread(model._baseline_prediction + raw, classes, graph.classes)
-                losses.append(_loss(shares, held_truth))
+                losses.append(_loss(shares, held_truth, kind))
                 held = shares if _best(losses) == len(losses) else held
             if stop is not None and stop():
                 break
     trees = make_trees([tree for row in model._predictors[: _best(losses)] for tree in row])
     state = bank.state | {
         "classes": torch.from_numpy(classes),
-        "baseline": torch.from_numpy(model._baseline_prediction[0].astype(np.float64)),
+        "baseline": torch.from_numpy(np.atleast_1d(model._baseline_prediction[0]).astype(np.float64)),
         **{f"trees.{name}": torch.from_numpy(value) for name, value in vars(trees).items()},
     }
     return TrainedBank(state, validation_scores(held, held_truth), held, None, time.monotonic() - begun)
 
 
 def predict_boosting(
-    state: Mapping[str, Tensor], options: BoostingOptions, graph: Graph, shown: NDArray[np.int64]
+    state: Mapping[str, Tensor], options: BoostingOptions, graph: Graph, shown: Shown
 ) -> Probabilities:
-    """Probabilities of the classes for every node, shape ``(n, C)``."""
+    """Probabilities of the classes for every node, shape ``(n, C)``, or predicted numbers, ``(n, 1)``."""
     bank = prediction_bank(state, options.layout, graph, shown)
     trees = stored_trees(state)
     baseline, classes = state["baseline"].numpy(), state["classes"].numpy()
@@ -204,10 +208,11 @@ def limited_threads(count: int | None) -> Iterator[None]:
         yield
 
 
-def _model(options: BoostingOptions, nodes: int, seed: int) -> Any:
-    from sklearn.ensemble import HistGradientBoostingClassifier
+def _model(options: BoostingOptions, nodes: int, seed: int, kind: str) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-    return HistGradientBoostingClassifier(
+    learner = HistGradientBoostingClassifier if kind == "classes" else partial(HistGradientBoostingRegressor, loss=kind)
+    return learner(
         learning_rate=options.learning_rate,
         max_leaf_nodes=options.max_leaves,
         min_samples_leaf=int(np.clip(nodes // 40, 2, 20))
@@ -227,7 +232,12 @@ def _best(losses: list[float]) -> int:
 
 
 def _spread(raw: NDArray[np.float64], classes: NDArray[np.int64], count: int) -> Probabilities:
-    """Probabilities ``(n, C)`` of raw predictions for the classes that were trained; the others have 0."""
+    """Probabilities ``(n, C)`` of raw predictions for the classes that were trained; the others have 0.
+
+    Of numbers as targets, which have one class, the raw predictions themselves.
+    """
+    if count == 1:
+        return raw
     shares = np.zeros((len(raw), count))
     if raw.shape[1] == 1:
         shares[:, classes[1]] = expit(raw[:, 0])
@@ -237,5 +247,8 @@ def _spread(raw: NDArray[np.float64], classes: NDArray[np.int64], count: int) ->
     return shares
 
 
-def _loss(shares: Probabilities, truth: NDArray[np.int64]) -> float:
+def _loss(shares: Probabilities, truth: Shown, kind: str) -> float:
+    if kind != "classes":
+        error = np.abs(shares[:, 0] - truth)
+        return float((error if kind == "absolute_error" else error**2).mean())
     return -float(np.log(np.maximum(shares[np.arange(len(truth)), truth], SMALLEST)).mean())

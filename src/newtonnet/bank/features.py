@@ -1,9 +1,8 @@
 """The filter bank of a graph as columns: features, filtered features, structure, and the labels of other nodes."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,11 +10,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from newtonnet.graphs import Features, Graph, Operator, normalise, propagate, row_blocks
+from newtonnet.graphs import Features, Graph, Operator, in_pieces, normalise, propagate, row_blocks
 
 Block = NDArray[np.float32]
-Signals = NDArray[np.floating[Any]]
-"""Shape ``(n, m)``; features in float32, labels in float64, so that nothing of a subtracted label remains."""
+Signals = NDArray[np.float64]
+"""Shape ``(n, m)``; in float64, so that nothing of a subtracted label remains, and see :func:`settle`."""
+
+Shown = NDArray[np.int64] | NDArray[np.float64]
+"""Labels that nodes may see of each other, ``(n,)``: int64, -1 where none is; of numbers float64, NaN where none is."""
 
 FILTERS = ("mean", "chebyshev")
 WALKS = 4
@@ -24,6 +26,8 @@ DAMPING, ROUNDS = 0.85, 20
 """Of PageRank."""
 TRACE = 1e-10
 """What rounding may leave of a label that was subtracted."""
+GRAIN, ASIDE = 32, 0.37
+"""Binary digits that are kept of a column's largest number, and what keeps exact numbers off the edges of grains."""
 SMALL = 300
 """Number of nodes up to which all eigenvectors are computed."""
 SKETCH, POWERS = 8, 4
@@ -100,14 +104,9 @@ class Surroundings:
     degree: NDArray[np.float64]
     returns: NDArray[np.float64]
 
-    @cached_property
-    def single(self) -> Operator:
-        """The operator in float32."""
-        return self.operator.to(torch.float32)
-
     def means(self, x: Signals) -> Signals:
         """Means over neighbours, weighted by the edges; 0 for a node without any: ``(n, m)`` to the same."""
-        root = np.sqrt(self.degree)[:, None].astype(x.dtype)
+        root = np.sqrt(self.degree)[:, None]
         sums = -self.shift(x * root)
         return np.divide(sums, root, out=np.zeros_like(sums), where=root > 0)
 
@@ -117,8 +116,7 @@ class Surroundings:
             return x
         one = torch.tensor([[0.0], [1.0]])
         with torch.no_grad():
-            operator = self.single if x.dtype == np.float32 else self.operator
-            return np.asarray(propagate(operator, torch.tensor(x)[:, None], one)[:, 0].numpy())
+            return np.asarray(propagate(self.operator, torch.from_numpy(x)[:, None], one)[:, 0].numpy())
 
 
 def surroundings(graph: Graph, walks: int) -> Surroundings:
@@ -211,46 +209,76 @@ def feature_columns(
     graph: Graph, around: Surroundings, layout: BankLayout, basis: Tensor | None, eigenvectors: Tensor | None = None
 ) -> tuple[Block, tuple[BankColumn, ...]]:
     """The columns that do not depend on labels, shape ``(n, m)``: features, filtered features and structure."""
-    own = graph.features if basis is None else graph.features @ basis.numpy()
-    own = own.toarray() if isinstance(own, sp.csr_array) else np.ascontiguousarray(own, dtype=np.float32)
+    own = _components(graph.features, basis)
     signal = "feature" if basis is None else "component"
     blocks, columns = [], []
     for degree, block in enumerate(_filtered(own, around, layout)):
-        blocks.append(block)
+        blocks.append(settle(block))  # at once, because float64 takes twice the memory
         columns += [_column(signal, f"{signal} {i + 1}", i, layout.filter, degree) for i in range(block.shape[1])]
     if layout.structure:
-        blocks += [np.log1p(around.degree)[:, None], _page_rank(around)[:, None]]
+        blocks.append(settle(np.stack([np.log1p(around.degree), _page_rank(around)], axis=1)))
         columns += [
             BankColumn(name, "structure", i, layout.filter, 0) for i, name in enumerate(("log degree", "PageRank"))
         ]
     for walk in range(2, layout.walks + 1):
-        blocks.append(around.returns[walk - 1][:, None])
+        blocks.append(settle(around.returns[walk - 1][:, None]))
         columns.append(BankColumn(f"return after {walk} steps", "structure", walk, layout.filter, 0))
     if eigenvectors is not None:
-        blocks.append(eigenvectors.numpy())
+        blocks.append(settle(eigenvectors.numpy()))
         columns += [
             _column("eigenvector", f"eigenvector {i + 1}", i, layout.filter, 0) for i in range(layout.eigenvectors)
         ]
-    return np.concatenate(blocks, axis=1, dtype=np.float32), tuple(columns)
+    return np.concatenate(blocks, axis=1), tuple(columns)
+
+
+def settle(block: NDArray[np.floating]) -> Block:
+    """Columns ``(n, m)`` in float32 that do not depend on the order in which float64 numbers were added.
+
+    Trees compare columns with thresholds, which may equal a value. Sums of the same numbers in another order, by other
+    kernels or another program, must therefore be the same float32: all numbers of a column become multiples of one
+    grain, far above the rounding of float64. NaN stays.
+
+    >>> settle(np.array([[0.1 + 0.2 - 0.3], [1.0]]))[:, 0]
+    array([0., 1.], dtype=float32)
+    """
+    largest = np.fmax.reduce(np.abs(block), axis=0, initial=0.0)
+    grain = np.ldexp(1.0, np.frexp((1 + ASIDE) * largest)[1] - GRAIN)
+    return np.asarray(np.floor(block / grain + ASIDE) * grain, dtype=np.float32)
+
+
+def _components(features: Features, basis: Tensor | None) -> Signals:
+    """The features, or their components in a basis, dense in float64, shape ``(n, m)``."""
+    if isinstance(features, sp.csr_array):
+        return np.asarray(
+            features.toarray() if basis is None else features @ basis.numpy().astype(np.float64), dtype=np.float64
+        )
+    if basis is None:
+        return features.astype(np.float64)
+    wide = basis.numpy().astype(np.float64)
+    return np.concatenate([piece @ wide for piece in in_pieces(features)])
 
 
 def label_columns(
-    around: Surroundings, layout: BankLayout, shown: NDArray[np.int64], classes: int
+    around: Surroundings, layout: BankLayout, shown: Shown, classes: int
 ) -> tuple[Block, tuple[BankColumn, ...]]:
     r"""Filtered labels of the other nodes, shape ``(n, m)``: :math:`F_k Y - \mathrm{diag}(F_k)\, Y`.
 
     With the filter ``mean`` the columns of a hop are shares of the classes among the labels that are reached, NaN where
-    there are none, and how much is reached. A node's own label never enters its row, by walks of any length.
+    there are none, and how much is reached. Numbers as targets, whatever the filter, have a column of their mean among
+    those reached, and one of how much is reached in units of the share of nodes that is shown: neither grows when more
+    numbers are shown than in training. A node's own label never enters its row, by walks of any length.
 
     Args:
         around: of the graph.
         layout: which columns.
-        shown: labels, shape ``(n,)``, -1 where none is shown.
-        classes: number of classes C.
+        shown: labels, shape ``(n,)``, -1 where none is shown; or numbers, NaN where none is shown.
+        classes: number of classes C, 1 for numbers.
     """
+    known = np.flatnonzero(is_shown(shown))
+    if shown.dtype == np.float64:
+        return _number_columns(around, layout, shown, known)
     own = np.zeros((len(shown), classes))
-    known = np.flatnonzero(shown >= 0)
-    own[known, shown[known]] = 1
+    own[known, shown[known].astype(np.int64)] = 1
     blocks, columns = [], []
     for degree, block in enumerate(_filtered(own, around, layout, hops=layout.label_hops)):
         if degree == 0:
@@ -264,7 +292,32 @@ def label_columns(
         blocks.append(others)
         columns += [_column("label", f"label {i + 1}", i, layout.filter, degree) for i in range(classes)]
         columns += [_column("reached", "labelled", 0, layout.filter, degree)] * (others.shape[1] - classes)
-    return np.concatenate([np.zeros((len(shown), 0)), *blocks], axis=1, dtype=np.float32), tuple(columns)
+    return settle(np.concatenate([np.zeros((len(shown), 0)), *blocks], axis=1)), tuple(columns)
+
+
+def _number_columns(
+    around: Surroundings, layout: BankLayout, shown: Shown, known: NDArray[np.int64]
+) -> tuple[Block, tuple[BankColumn, ...]]:
+    """The columns of numbers: for each hop their mean among those reached, and how much is reached."""
+    own = np.zeros((len(shown), 2))
+    own[known] = np.stack([shown[known], np.ones(len(known))], axis=1)
+    layout, share = replace(layout, filter="mean"), max(len(known), 1) / len(shown)
+    blocks, columns = [np.zeros((len(shown), 0))], list[BankColumn]()
+    for degree, block in enumerate(_filtered(own, around, layout, hops=layout.label_hops)):
+        if degree == 0:
+            continue
+        others = block - _diagonal(around, layout.filter, degree)[:, None] * own
+        reached = np.where(others[:, 1:] > TRACE, others[:, 1:], 0)
+        blocks += [np.divide(others[:, :1], reached, out=np.full_like(reached, np.nan), where=reached > 0)]
+        blocks += [reached / share]
+        columns.append(_column("label", "known target", 0, layout.filter, degree))
+        columns.append(_column("reached", "known targets", 0, layout.filter, degree))
+    return settle(np.concatenate(blocks, axis=1)), tuple(columns)
+
+
+def is_shown(shown: Shown) -> NDArray[np.bool_]:
+    """Which labels, or numbers, are shown."""
+    return np.isfinite(shown) if shown.dtype == np.float64 else np.asarray(shown >= 0)
 
 
 def _column(signal: str, name: str, place: int, kind: str, degree: int) -> BankColumn:

@@ -15,7 +15,7 @@ from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
 
 from .boosting import limited_threads
-from .features import BankColumn, BankLayout
+from .features import BankColumn, BankLayout, Shown
 from .trained import Bank, Probabilities, Stop, TrainedBank, prediction_bank, training_bank, validation_scores
 
 STRENGTHS = tuple(10.0 ** np.arange(-4, 2.1, 0.5))
@@ -52,8 +52,9 @@ def train_ridge(
     seed: int = 0,
     threads: int | None = None,
     stop: Stop = None,
+    absolute: bool = False,
 ) -> TrainedBank:
-    r"""Regress the classes on the columns of the bank; bands and strength have the least leave-one-out error.
+    r"""Regress classes, or numbers, on the columns of the bank; bands and strength have the least leave-one-out error.
 
     .. math:: \hat y_{-i} - y_i = \frac{\hat y_i - y_i}{1 - h_{ii}}, \qquad
         H = Z (Z^\top Z + \alpha I)^{-1} Z^\top + \tfrac1t 1 1^\top
@@ -68,45 +69,47 @@ def train_ridge(
         seed: not used; nothing is random.
         threads: number of threads; None: as many as the libraries choose.
         stop: asked between two sets of columns; the best so far is returned when it says so.
+        absolute: not used; the error is squared.
     """
     begun = time.monotonic()
     with limited_threads(threads):
         bank = training_bank(graph, split, options.layout)
         values = filled(bank)
-        truth = graph.labels[split.train]
-        targets = np.eye(graph.classes)[truth]
+        truth, numbers = graph.truth[split.train], graph.targets is not None
+        targets = truth[:, None].astype(np.float64) if numbers else np.eye(graph.classes)[truth]
         rows = values[split.train]
         shift, scale = _scales(rows, bank.columns)
         rows = (rows - shift) / scale
         fit, columns = _search(rows, targets, bank.columns, options, stop)
         weights = np.zeros((rows.shape[1], graph.classes))
         weights[columns] = fit.weights
-        sharpness, offsets = _calibrate(fit.left_out, truth)
+        sharpness, offsets = (1.0, np.zeros(1)) if numbers else _calibrate(fit.left_out, truth.astype(np.int64))
     state = bank.state | {
         "weights": torch.from_numpy((weights / scale[:, None]) * sharpness),
         "offsets": torch.from_numpy((targets.mean(axis=0) - (shift / scale) @ weights) * sharpness + offsets),
         "strength": torch.tensor(fit.strength, dtype=torch.float64),
     }
-    held = _probabilities(values[split.validation], state)
-    left_out = np.asarray(softmax(fit.left_out * sharpness + offsets, axis=1))
-    scores = validation_scores(held, graph.labels[split.validation])
+    held = _answers(values[split.validation] @ state["weights"].numpy() + state["offsets"].numpy())
+    left_out = _answers(fit.left_out * sharpness + offsets)
+    scores = validation_scores(held, graph.truth[split.validation])
     return TrainedBank(state, scores, held, left_out, time.monotonic() - begun)
 
 
-def predict_ridge(
-    state: Mapping[str, Tensor], options: RidgeOptions, graph: Graph, shown: NDArray[np.int64]
-) -> Probabilities:
-    """Probabilities of the classes for every node, shape ``(n, C)``."""
-    return _probabilities(filled(prediction_bank(state, options.layout, graph, shown)), state)
+def predict_ridge(state: Mapping[str, Tensor], options: RidgeOptions, graph: Graph, shown: Shown) -> Probabilities:
+    """Probabilities of the classes for every node, shape ``(n, C)``, or predicted numbers, ``(n, 1)``."""
+    values = filled(prediction_bank(state, options.layout, graph, shown))
+    return _answers(values @ state["weights"].numpy() + state["offsets"].numpy())
 
 
-def _probabilities(values: NDArray[np.float64], state: Mapping[str, Tensor]) -> Probabilities:
-    return np.asarray(softmax(values @ state["weights"].numpy() + state["offsets"].numpy(), axis=1))
+def _answers(logits: NDArray[np.float64]) -> Probabilities:
+    """Probabilities of logits ``(n, C)``; of numbers as targets, whose C is 1, the outputs themselves."""
+    return logits if logits.shape[1] == 1 else np.asarray(softmax(logits, axis=1))
 
 
 def filled(bank: Bank) -> NDArray[np.float64]:
-    """The columns in float64, with equal shares where no label is reached."""
-    return np.where(np.isnan(bank.values), 1 / int(bank.state["sizes"][1]), bank.values.astype(np.float64))
+    """The columns in float64, with equal shares where no label is reached; of numbers as targets 0."""
+    classes = int(bank.state["sizes"][1])
+    return np.where(np.isnan(bank.values), 0.0 if classes == 1 else 1 / classes, bank.values.astype(np.float64))
 
 
 def _search(

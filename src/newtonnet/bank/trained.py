@@ -10,12 +10,14 @@ from torch import Tensor
 
 from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
+from newtonnet.metrics import number_score
 from newtonnet.training import check_splits, roc_auc
 
 from .features import (
     BankColumn,
     BankLayout,
     Block,
+    Shown,
     Surroundings,
     feature_basis,
     feature_columns,
@@ -30,12 +32,12 @@ Probabilities = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class TrainedBank:
-    """A classifier on a filter bank, as plain data.
+    """A model on a filter bank, as plain data.
 
     Attributes:
         state: everything that prediction needs beside the options and a graph, by name.
-        validation: scores on the validation nodes: ``accuracy``, and ``roc_auc`` for two classes.
-        held: probabilities of the validation nodes, shape ``(v, C)``.
+        validation: scores on the validation nodes: ``accuracy``, and ``roc_auc`` for two classes; of numbers ``r2``.
+        held: probabilities of the validation nodes, shape ``(v, C)``; of numbers as targets predictions, ``(v, 1)``.
         left_out: probabilities of the training nodes, each predicted without its own label, shape ``(t, C)``; None
             where the method gives none.
         seconds: time of training.
@@ -69,8 +71,8 @@ def training_bank(graph: Graph, split: Split, layout: BankLayout) -> Bank:
     """The columns to train on, with the labels of the training nodes."""
     check_splits(graph, [split], "accuracy")
     around = _around(graph, layout)
-    shown = np.full(graph.nodes, -1, dtype=np.int64)
-    shown[split.train] = graph.labels[split.train]
+    shown = np.full_like(graph.truth, -1 if graph.targets is None else np.nan)
+    shown[split.train] = graph.truth[split.train]
     basis = feature_basis(graph.features, layout.components)
     state = {"sizes": torch.tensor([graph.features.shape[1], graph.classes])}
     if basis is not None:
@@ -81,14 +83,16 @@ def training_bank(graph: Graph, split: Split, layout: BankLayout) -> Bank:
     return _bank(graph, around, layout, shown, state)
 
 
-def prediction_bank(state: Mapping[str, Tensor], layout: BankLayout, graph: Graph, shown: NDArray[np.int64]) -> Bank:
+def prediction_bank(state: Mapping[str, Tensor], layout: BankLayout, graph: Graph, shown: Shown) -> Bank:
     """The same columns of a graph to predict; no node sees its own label."""
     features, classes = state["sizes"].tolist()
     if graph.features.shape[1] != features:
         raise ValueError(f"trained with {features} features, but graph {graph.name!r} has {graph.features.shape[1]}")
-    if shown.shape != (graph.nodes,) or shown.dtype != np.int64:
-        raise ValueError(f"shown labels must be int64 of shape ({graph.nodes},), got {shown.dtype} {shown.shape}")
-    if shown.max() >= classes:
+    kind = np.float64 if classes == 1 else np.int64
+    if shown.shape != (graph.nodes,) or shown.dtype != kind:
+        expected = f"{np.dtype(kind)} of shape ({graph.nodes},)"
+        raise ValueError(f"shown labels must be {expected}, got {shown.dtype} {shown.shape}")
+    if kind == np.int64 and shown.max() >= classes:
         raise ValueError(f"shown labels must be -1 or 0..{classes - 1}, got {shown.max()}")
     if "structure" in state and not torch.equal(state["structure"], _structure(graph)):
         raise ValueError(
@@ -107,16 +111,16 @@ def _structure(graph: Graph) -> Tensor:
     return torch.tensor(list(bytes.fromhex(graph.structure)), dtype=torch.uint8)
 
 
-def _bank(
-    graph: Graph, around: Surroundings, layout: BankLayout, shown: NDArray[np.int64], state: dict[str, Tensor]
-) -> Bank:
+def _bank(graph: Graph, around: Surroundings, layout: BankLayout, shown: Shown, state: dict[str, Tensor]) -> Bank:
     own, own_columns = feature_columns(graph, around, layout, state.get("basis"), state.get("eigenvectors"))
     labels, label_names = label_columns(around, layout, shown, int(state["sizes"][1]))
     return Bank(np.concatenate([own, labels], axis=1), own_columns + label_names, state, around)
 
 
-def validation_scores(held: Probabilities, truth: NDArray[np.int64]) -> dict[str, float]:
-    """Accuracy, and for two classes that are both present the ROC-AUC, of probabilities ``(v, C)``."""
+def validation_scores(held: Probabilities, truth: Shown) -> dict[str, float]:
+    """Accuracy, and for two classes that are both present the ROC-AUC, of probabilities ``(v, C)``; R² of numbers."""
+    if truth.dtype == np.float64:
+        return {"r2": number_score("r2", held, truth.astype(np.float64))}
     scores = {"accuracy": float((held.argmax(axis=1) == truth).mean())}
     if held.shape[1] == 2 and len(np.unique(truth)) == 2:
         scores["roc_auc"] = roc_auc(torch.from_numpy(held[:, 1].copy()), torch.from_numpy(truth == 1))

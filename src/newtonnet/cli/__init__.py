@@ -1,7 +1,9 @@
 """The command line: one module for each command, which parses, calls the library and prints."""
 
-from . import datasets, demo, explain, fit, predict, report, search, train  # noqa: F401, importing a command registers it
-from .app import STOPPED, app, console, main, print_json, run
+from newtonnet.progress import console
+
+from . import datasets, demo, explain, export, fit, predict, report, search, train  # noqa: F401, importing a command registers it
+from .app import STOPPED, app, main, print_json, run
 from .options import Address, DataRoot, ExecutorName, Json, Place, Workers, memory, open_executor, seconds
 
 __all__ = [

@@ -7,19 +7,15 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from typer.core import TyperGroup
 
 from newtonnet.files import explain
 from newtonnet.meaning import escaped
 
-if TYPE_CHECKING:
-    from rich.progress import Progress
-
-ORDER = ("fit", "predict", "explain", "demo", "datasets", "train", "search", "report")
+ORDER = ("fit", "predict", "explain", "export", "demo", "datasets", "train", "search", "report")
 """Commands in the help, the most common first."""
 RENAMED = {"--for": "--time-limit", "--on": "--executor"}
 """Options that had another name once."""
@@ -38,24 +34,12 @@ class InOrder(TyperGroup):
 app = typer.Typer(
     name="newtonnet",
     cls=InOrder,
-    help="Learn graph spectral filters whose shape is known.",
+    help="Predict the classes of the nodes of a graph, with reasons; train and compare spectral filters.",
     epilog="Example: newtonnet fit --nodes nodes.csv --edges edges.csv --label-column label --out run",
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-console = Console(stderr=True, markup=False, highlight=False)
-"""For progress and messages; standard output is for results."""
-
-
-def progress_bar(*, width: int = 40, remaining: bool = True) -> "Progress":
-    """A bar on standard error with a description and a note for each task; it disappears at the end."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=width), TextColumn("{task.fields[note]}"))
-    time_left = [TimeRemainingColumn()] if remaining else []
-    return Progress(*columns, *time_left, console=console, transient=True, disable=not console.is_terminal)
 
 
 def print_json(value: Mapping[str, Any] | Sequence[Any]) -> None:

@@ -10,8 +10,9 @@ import typer
 from rich.console import Console
 
 from newtonnet.meaning import counted
+from newtonnet.progress import console
 
-from .app import app, console, print_json
+from .app import app, print_json
 from .options import DataRoot, Json
 
 if TYPE_CHECKING:

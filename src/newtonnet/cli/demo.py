@@ -1,5 +1,7 @@
 """``newtonnet demo``: two embedded graphs, opposite homophily, opposite filters, one page."""
 
+import io
+import shlex
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -8,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from newtonnet.files import check_writable, write_whole
+from newtonnet.progress import console
 
-from .app import app, console
+from .app import app
 from .options import MaxEpochs, command_line
 from .train import run_splits
 
@@ -20,16 +23,20 @@ if TYPE_CHECKING:
 @app.command()
 def demo(
     context: typer.Context,
-    out: Annotated[Path, typer.Option(help="Folder for report.html and the records.")] = Path("out/demo"),
+    out: Annotated[Path, typer.Option(help="Folder for report.html, the records and the tables.")] = Path("out/demo"),
     splits: Annotated[int, typer.Option(help="Number of splits of each graph.")] = 3,
     max_epochs: MaxEpochs = 300,
 ) -> None:
     """Train NewtonNet on a homophilous and a heterophilous graph and show what it learned.
 
+    It also writes two tables, nodes.csv and edges.csv, to try newtonnet fit on.
+
     Example: newtonnet demo
     """
     check_writable(out / "report.html")
-    from newtonnet.datasets import csbm, digits, make_splits
+    from pyarrow.csv import WriteOptions, write_csv
+
+    from newtonnet.datasets import csbm, customers, digits, make_splits
     from newtonnet.report import RecordGroup, graph_homophily, render_records
     from newtonnet.search import find_setting
 
@@ -50,6 +57,13 @@ def demo(
     lines = [record.to_json() + "\n" for group in groups for record in group.records]
     write_whole(out / "records.jsonl", "".join(lines))
     console.print(f"{out / 'report.html'} written in {time.monotonic() - started:.0f} s", style="dim", soft_wrap=True)
+    tables = (out / "nodes.csv", out / "edges.csv")
+    for path, table in zip(tables, customers(), strict=True):
+        write_csv(table, text := io.BytesIO(), WriteOptions(quoting_style="needed"))
+        write_whole(path, text.getvalue().decode())
+    nodes, edges = (shlex.quote(str(path)) for path in tables)
+    command = f"newtonnet fit --nodes {nodes} --edges {edges} --label-column status --out run"
+    console.print(f"next, on generated tables of customers: {command}", style="dim", soft_wrap=True)
 
 
 def _print(groups: "list[RecordGroup]") -> None:

@@ -1,4 +1,4 @@
-"""``newtonnet explain``: why a model that was fitted before predicts the class of a node."""
+"""``newtonnet explain``: why a model that was fitted before predicts the class or the number of a node."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -6,8 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from newtonnet.files import check_writable
+from newtonnet.progress import console
 
-from .app import app, console, print_json
+from .app import app, print_json
 from .options import Json
 
 
@@ -24,7 +25,7 @@ def explain(
     out: Annotated[Path | None, typer.Option(help="Page to write, with a drawing of the neighbourhood.")] = None,
     json: Json = False,
 ) -> None:
-    """Say which nodes, features and frequencies made the model prefer a node's class to the runner-up.
+    """Say which nodes, features and frequencies made the model prefer a node's class, or predict its number.
 
     Example: newtonnet explain run --node C-017 --out why.html
     """
@@ -50,9 +51,16 @@ def _print(one: dict[str, Any]) -> None:
     from rich.table import Table
 
     screen = Console(highlight=False, markup=False)
-    screen.print(f"{one['node']}: {one['class']} ({one['probability']:.0%}) rather than {one['against']}", style="bold")
-    screen.print(f"contributions sum to {one['total']:+.3f}; {one['method']}", style="dim", soft_wrap=True)
-    ends = [("bias", "", one["bias"])] + ([("remainder", "", one["remainder"])] if abs(one["remainder"]) > 5e-4 else [])
+    title, written, least = f"{one['node']}: ", "+.3f", 5e-4
+    if "target" in one:
+        title += f"{one['target']} {one['prediction']:.6g}"
+        written, least = "+.4g", 5e-4 * abs(one["total"])
+    else:
+        title += f"{one['class']} ({one['probability']:.0%}) rather than {one['against']}"
+    screen.print(title, style="bold")
+    screen.print(f"contributions sum to {one['total']:{written}}; {one['method']}", style="dim", soft_wrap=True)
+    ends = [("bias", "", one["bias"])]
+    ends += [("remainder", "", one["remainder"])] if abs(one["remainder"]) > least else []
     hops = {0: "the node itself", 1: "neighbour", -1: "not linked"}
     nodes = [(row["node"], hops.get(row["hops"], f"{row['hops']} hops"), row["contribution"]) for row in one["nodes"]]
     features = [(row["feature"], "", row["contribution"]) for row in one["features"]]
@@ -67,6 +75,6 @@ def _print(one: dict[str, Any]) -> None:
         table.add_column("")
         table.add_column("contribution", justify="right")
         for name, note, value in [*rows, *ends]:
-            table.add_row(name, note, f"{value:+.3f}")
+            table.add_row(name, note, f"{value:{written}}")
         screen.print(table)
         screen.print()

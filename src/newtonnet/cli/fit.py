@@ -1,26 +1,22 @@
 """``newtonnet fit``: a graph in two tables to a model, predictions for every node, and a page."""
 
 import textwrap
-from collections.abc import Callable, Container, Iterator
-from contextlib import contextmanager
+from collections.abc import Container
 from pathlib import Path
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from newtonnet.meaning import escaped
+from newtonnet.progress import console
 from newtonnet.tables import Dates, UnknownEdges
 
 from . import options
-from .app import STOPPED, app, console, print_json, progress_bar
+from .app import STOPPED, app, print_json
 
 if TYPE_CHECKING:
-    from newtonnet.analysis import Analysis, AnalysisProgress
-
-
-FEW = 10
-"""With fewer labelled nodes, a score on those held out for tuning says nothing."""
+    from newtonnet.analysis import Analysis
 
 
 @app.command()
@@ -28,13 +24,18 @@ def fit(
     context: typer.Context,
     nodes: Annotated[Path, options.table(help="Table of nodes: CSV or Parquet.")],
     edges: Annotated[Path, options.table(help="Table of edges: CSV or Parquet.")],
-    label_column: Annotated[str, options.table(help="Column with the class of each node; blank if unknown.")],
     out: Annotated[Path, typer.Option(help="Folder for the model, predictions.csv and report.html.")],
-    id_column: Annotated[str | None, options.table(help="Column of node ids. Default: id, or the first.")] = None,
-    source_column: Annotated[
-        str | None, options.table(help="Column with one end of each edge. Default: source, or the first.")
+    label_column: Annotated[
+        str | None, options.table(help="Column with the class of each node; blank if unknown.")
     ] = None,
     target_column: Annotated[
+        str | None, options.table(help="Column with a number to predict instead of a class; blank if unknown.")
+    ] = None,
+    id_column: Annotated[str | None, options.table(help="Column of node ids. Default: id, or the first.")] = None,
+    from_column: Annotated[
+        str | None, options.table(help="Column with one end of each edge. Default: source, or the first.")
+    ] = None,
+    to_column: Annotated[
         str | None, options.table(help="Column with the other end of each edge. Default: target, or the second.")
     ] = None,
     weight_column: Annotated[
@@ -69,8 +70,14 @@ def fit(
     compare: Annotated[bool, options.evaluation(help="Compare with an MLP, a tuned GCN and boosting.")] = True,
     metric: Annotated[
         Literal["accuracy", "balanced_accuracy", "f1_macro", "roc_auc", "average_precision"],
-        options.evaluation(help="Metric of all scores."),
+        options.evaluation(help="Metric of all scores of classes."),
     ] = "accuracy",
+    loss: Annotated[
+        Literal["squared", "absolute"],
+        options.model(
+            help="With --target-column: squared errors, or absolute ones, on which a few large numbers weigh less."
+        ),
+    ] = "squared",
     class_weight: Annotated[
         str | None,
         options.model(help="balanced, so that every class counts alike, or weights such as fraud=5,ok=1."),
@@ -92,10 +99,11 @@ def fit(
     safe_cells: options.SpreadsheetSafe = False,
     json: options.Json = False,
 ) -> int:
-    """Classify the nodes of your own graph; write a model, predictions for every node, and a page.
+    """Classify the nodes of your own graph, or predict a number for each; write a model, predictions, and a page.
 
     The model gets 40% of the time; the rest is for an MLP, a tuned GCN and boosted trees on the same nodes, and for
     fits on held-out folds if they can be done in time. Otherwise, each labelled node is held out from some members.
+    With --target-column, an MLP and boosted trees on the features alone are compared with.
 
     Ctrl-C ends the running step, skips the others and writes the results (exit code 130); a second one stops at once.
     SIGTERM and SIGHUP do the same (143 and 129).
@@ -107,6 +115,9 @@ def fit(
     if room is not None and room < 10**6:
         raise ValueError(f"--max-memory must be 1MB or more, got {max_memory!r}")
     options.check_regime(regime, model, store=store)
+    _check_columns(
+        label_column, target_column, regime=regime, metric=metric, rules=(class_weight, threshold), loss=loss
+    )
     settings = options.assignments(assign)
     said: list[str] = []
 
@@ -115,54 +126,61 @@ def fit(
         console.print(escaped(line), style="dim", soft_wrap=True)
 
     from newtonnet.analysis import analyse
-    from newtonnet.estimator import NewtonNetClassifier
+    from newtonnet.estimator import NewtonNetClassifier, NewtonNetRegressor
     from newtonnet.tables import TableOptions
 
-    with _progress() as show:
-        analysis = analyse(
-            nodes,
-            edges,
-            label_column=label_column,
-            tables=TableOptions(
-                id_column=id_column,
-                source_column=source_column,
-                target_column=target_column,
-                weight_column=weight_column,
-                split_column=split_column,
-                ignore=tuple(ignore or ()),
-                categorical=tuple(categorical or ()),
-                standardise=not no_standardise,
-                unknown_edges=unknown_edges,
-                dates=dates,
-                text_encoding=text_encoding,
-            ),
-            classifier=NewtonNetClassifier(
-                model,
-                tune="off" if no_tune else "auto",
-                settings=settings,
-                transferable=transferable,
-                regime=regime,
-                store=store,
-                metric=metric,
-                class_weight=_weights(class_weight),
-                threshold=threshold,
-                max_epochs=max_epochs,
-                patience=patience or None,
-                threads=threads,
-                max_memory=room,
-                random_state=seed,
-            ),
-            folds=folds,
-            compare=compare,
-            time_limit=limit,
-            title=title,
-            folder=out,
-            force=force,
-            command=options.command_line(context),
-            safe_cells=safe_cells,
-            progress=show,
-            message=say,
-        )
+    shared: dict[str, Any] = {
+        "tune": "off" if no_tune else "auto",
+        "settings": settings,
+        "transferable": transferable,
+        "max_epochs": max_epochs,
+        "patience": patience or None,
+        "threads": threads,
+        "max_memory": room,
+        "random_state": seed,
+    }
+    numbers = target_column is not None
+    analysis = analyse(
+        nodes,
+        edges,
+        label_column=label_column,
+        target_column=target_column,
+        tables=TableOptions(
+            id_column=id_column,
+            from_column=from_column,
+            to_column=to_column,
+            weight_column=weight_column,
+            split_column=split_column,
+            ignore=tuple(ignore or ()),
+            categorical=tuple(categorical or ()),
+            standardise=not no_standardise,
+            unknown_edges=unknown_edges,
+            dates=dates,
+            text_encoding=text_encoding,
+        ),
+        classifier=None
+        if numbers
+        else NewtonNetClassifier(
+            model,
+            regime=regime,
+            store=store,
+            metric=metric,
+            class_weight=_weights(class_weight),
+            threshold=threshold,
+            **shared,
+        ),
+        regressor=NewtonNetRegressor(model, loss=loss, **shared) if numbers else None,
+        folds=folds,
+        compare=compare,
+        time_limit=limit,
+        title=title,
+        folder=out,
+        force=force,
+        command=options.command_line(context),
+        safe_cells=safe_cells,
+        progress=True,
+        message=say,
+    )
     if json:
         print_json(analysis.summary)
     else:
@@ -170,21 +188,29 @@ def fit(
     return STOPPED if analysis.summary["stopped"] else 0
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[["AnalysisProgress"], None]]:
-    """A bar on standard error for one step after another, with the best score and the time left."""
-    from newtonnet.report import percent
-
-    with progress_bar(width=12, remaining=False) as bar:
-        task = bar.add_task("", total=1.0, note="")
-
-        def show(state: "AnalysisProgress") -> None:
-            left = f"{int(state.left) // 60}:{int(state.left) % 60:02d} left"
-            note = f"best {percent(state.best)}, {left}" if state.activity else left
-            doing = f"{state.step}: {state.activity}" if state.activity else state.step
-            bar.update(task, description=doing, completed=state.share, note=note)
-
-        yield show
+def _check_columns(
+    label_column: str | None,
+    target_column: str | None,
+    *,
+    regime: str,
+    metric: str,
+    rules: tuple[str | None, ...],
+    loss: str,
+) -> None:
+    """Refuse options for classes and for numbers that do not go together, before any work is done."""
+    if label_column is None and target_column is None:
+        raise ValueError("give --label-column for a column of classes, or --target-column for a column of numbers")
+    if label_column is not None and target_column is not None:
+        raise ValueError(
+            "--label-column is for classes and --target-column for numbers; give one of them. The ends of edges are "
+            "--from-column and --to-column."
+        )
+    if target_column is not None and regime != options.MEMORY:
+        raise ValueError(f"--target-column needs --regime {options.MEMORY}; numbers are not learned out of core")
+    if target_column is not None and (metric != "accuracy" or any(rule is not None for rule in rules)):
+        raise ValueError("--metric, --class-weight and --threshold are for classes; leave them out, or see --loss")
+    if target_column is None and loss != "squared":
+        raise ValueError("--loss is for numbers; give --target-column, or leave it out")
 
 
 def _print_summary(analysis: "Analysis", said: Container[str]) -> None:
@@ -197,8 +223,8 @@ def _print_summary(analysis: "Analysis", said: Container[str]) -> None:
     assert findings is not None
     data = findings.data
     counts = (counted(data.nodes, "node"), counted(data.edges, "edge"), counted(data.features, "feature"))
-    classes = counted(len(data.class_names), "class")
-    print(f"{findings.model} on {', '.join(counts)}, {classes}, {data.labelled:,} labelled")
+    aim = counted(len(data.class_names), "class") if data.target is None else f"target {escaped(data.target.name)}"
+    print(f"{findings.model} on {', '.join(counts)}, {aim}, {data.labelled:,} labelled")
     _print_scores(analysis)
     print()
     _print_wrapped(summary["headline"])
@@ -213,8 +239,9 @@ def _print_summary(analysis: "Analysis", said: Container[str]) -> None:
 
 def _print_scores(analysis: "Analysis") -> None:
     """Print the held-out score beside those of the other models."""
+    from newtonnet.analysis import FEW
     from newtonnet.meaning import counted
-    from newtonnet.report import comparisons, metric_name, percent, percent_range
+    from newtonnet.report import amount, comparisons, metric_name, percent, percent_range
 
     findings, summary = analysis.findings, analysis.summary
     assert findings is not None
@@ -232,8 +259,14 @@ def _print_scores(analysis: "Analysis") -> None:
     for model, scores in {findings.model: ours, **summary["others"]}.items():
         interval = f"   95% interval {percent_range(scores['interval'])}" if scores["interval"] else ""
         print(f"  {model:<14}{percent(scores['mean']):>6}{interval}")
-    baseline = "random guess" if findings.metric == "roc_auc" else "largest class"
-    print(f"  {baseline:<14}{percent(summary['guess']):>6}")
+    baseline = {"roc_auc": "random guess", "r2": "the mean", "d2_absolute_error": "the median"}
+    print(f"  {baseline.get(findings.metric, 'largest class'):<14}{percent(summary['guess']):>6}")
+    if errors := summary.get("errors"):
+        mae, rmse, constant = (amount(errors[name]) for name in ("mae", "rmse", "constant_mae"))
+        print(f"  mean absolute error {mae} (always the median: {constant}), root mean squared error {rmse}")
+    if intervals := summary.get("intervals"):
+        width = amount(intervals["width"])
+        print(f"  90% intervals held {percent(intervals['reached'])} of the held-out numbers; their width is {width}")
     for text in comparisons(findings):
         _print_wrapped(text)
 

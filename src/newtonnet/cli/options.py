@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from .app import console
+from newtonnet.progress import console
 
 if TYPE_CHECKING:
     from newtonnet.search import Executor

@@ -1,4 +1,4 @@
-"""``newtonnet predict``: the classes of every node by a model that was fitted before."""
+"""``newtonnet predict``: the class or number of every node by a model that was fitted before."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,9 +8,10 @@ import typer
 
 from newtonnet.files import check_writable
 from newtonnet.meaning import escaped
+from newtonnet.progress import console
 from newtonnet.tables import UnknownEdges
 
-from .app import app, console, print_json
+from .app import app, print_json
 from .options import UNKNOWN, Json, SpreadsheetSafe
 
 
@@ -30,7 +31,7 @@ def predict(
     unknown_edges: Annotated[UnknownEdges | None, typer.Option(help=f"{UNKNOWN} Default: as in the fit.")] = None,
     json: Json = False,
 ) -> None:
-    """Predict the class of every node with a fitted model, on the same tables or on new ones.
+    """Predict the class, or number, of every node with a fitted model, on the same tables or on new ones.
 
     Example: newtonnet predict run --nodes new_nodes.csv --edges new_edges.csv --out predictions.csv
     """
@@ -38,7 +39,7 @@ def predict(
         raise ValueError("--nodes and --edges belong together; give both, or neither for the tables of the fit")
     from newtonnet.analysis import FILES, PREDICTIONS, Analysis, replace_predictions, spreadsheet_safe
     from newtonnet.meaning import counted
-    from newtonnet.report import metric_name, percent
+    from newtonnet.report import amount, metric_name, percent
 
     if nodes is not None and out is None:
         raise ValueError(f"name the file for predictions on other tables with --out; {PREDICTIONS} belongs to the fit")
@@ -65,7 +66,8 @@ def predict(
     if json:
         print_json({"out": str(place), **summary})
         return
-    counts = ", ".join(f"{name} {count:,}" for name, count in summary["predicted"].items())
+    shown = amount if analysis.run.columns.numbers else "{:,}".format
+    counts = ", ".join(f"{name} {shown(count)}" for name, count in summary["predicted"].items())
     print(escaped(f"{counted(summary['nodes'], 'node')}: {counts}"))
     remark = summary["remark"]
     if summary["score"] is not None:

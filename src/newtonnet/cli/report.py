@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from newtonnet.files import check_writable, write_whole
+from newtonnet.progress import console
 
-from .app import app, console
+from .app import app
 from .options import DataRoot, command_line
 
 if TYPE_CHECKING:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from newtonnet.progress import console, task_bars
+
 from . import options
-from .app import app, console, print_json, progress_bar
+from .app import app, print_json
 
 if TYPE_CHECKING:
     from newtonnet.search import Study, Trial
@@ -110,7 +112,7 @@ def _watch(
     def finished() -> int:
         return sum(min(len(trials), wanted) for trials in found.values())
 
-    with progress_bar() as bar:
+    with task_bars() as bar:
         everything = bar.add_task("search", total=total, completed=finished(), note=f"{total} trials")
         bars: dict[str, Any] = {}
 

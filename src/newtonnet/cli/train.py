@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from newtonnet.files import check_writable, write_whole
+from newtonnet.progress import console, task_bars
 
 from . import options
-from .app import app, console, print_json, progress_bar
+from .app import app, print_json
 
 if TYPE_CHECKING:
     from newtonnet.datasets import Split
@@ -192,14 +193,14 @@ def run_splits(
     run_seed = setting.config.run_seed + seed
     configs = [replace(setting.config, seed=seed + split.index, run_seed=run_seed) for split in splits]
     population = build(model, graph, setting.options, seeds=[config.seed for config in configs])
-    with progress_bar() as bar:
+    with task_bars() as bar:
         task = bar.add_task(f"{model} on {graph.name}", total=setting.config.max_epochs, note="")
 
         def show(state: "TrainingProgress") -> None:
             note = f"epoch {state.epoch}, {state.training} training, best validation {state.validation:.3f}"
             bar.update(task, completed=state.epoch, note=note)
 
-        return fit(population, graph, splits, configs, progress=show, **resources)
+        return fit(population, graph, splits, configs, on_epoch=show, **resources)
 
 
 def _run_out_of_core(
@@ -220,7 +221,7 @@ def _run_out_of_core(
     folder = store or Path("out") / "blocks" / f"{graph.name}-{graph.checksum}-{setting.options.degree}"
     seeded = replace(setting, config=replace(setting.config, seed=seed))
     shared = {"store": folder, "batching": batching, **resources}
-    with progress_bar() as bar:
+    with task_bars() as bar:
         features = bar.add_task("propagated features", note="")
         epochs = bar.add_task(f"newtonnet on {graph.name}", total=len(splits) * setting.config.max_epochs, note="")
         begun = 0
@@ -242,7 +243,7 @@ def _run_out_of_core(
             records, _ = train_on_ray(graph, splits, seeded, workers=place.count, address=place.find(), **shared)
         else:
             records, _ = train_out_of_core(
-                graph, splits, seeded, progress=show, propagation_progress=show_features, **shared
+                graph, splits, seeded, on_epoch=show, propagation_progress=show_features, **shared
             )
     console.print(f"propagated features: {folder}", style="dim", soft_wrap=True)
     return records

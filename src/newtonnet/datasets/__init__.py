@@ -5,7 +5,7 @@ torch_geometric and pyarrow are imported only to parse raw files that are not in
 
 from .catalogue import Dataset, load, load_dataset, load_splits, summarise
 from .entries import CATALOGUE, DatasetEntry, Published
-from .generated import csbm, digits
+from .generated import csbm, customers, digits
 from .parse import read_graph_file, write_graph_file
 from .raw_files import ChangedFileWarning, DatasetNotFoundError, RawFile, data_roots
 from .splits import PAPER_SEED, PROTOCOLS, Split, check_split, describe_split, make_splits
@@ -27,6 +27,7 @@ __all__ = [
     "absent",
     "check_split",
     "csbm",
+    "customers",
     "data_roots",
     "describe",
     "describe_split",

@@ -1,11 +1,15 @@
-"""Generated graphs that need no file: contextual stochastic block models, and scikit-learn's digits as a graph."""
+"""Generated data that need no file: block models, scikit-learn's digits as a graph, and tables of customers."""
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from newtonnet.graphs import Graph, from_edges
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 NEVER = 1e-5
 """Homophily 0 and 1 stand for this and for one minus this, as in the released code."""
@@ -84,6 +88,62 @@ def digits(*, neighbours: int = 5) -> Graph:
     nearest = np.argsort(distances, axis=1, kind="stable")[:, :neighbours]
     edges = np.stack([np.repeat(np.arange(len(images)), neighbours), nearest.ravel()])
     return from_edges(edges, images / 16, labels=labels, name="digits")
+
+
+def customers(
+    count: int = 1000, *, leaving: float = 0.25, labelled: float = 0.5, seed: int = 0
+) -> tuple["pa.Table", "pa.Table"]:
+    """Tables of customers and of who calls whom, with the usual dirt, to try :func:`~newtonnet.analyse` on.
+
+    Customers belong to circles of eight who mostly call each other. Circles are more or less satisfied, and so their
+    members tend to leave together and, less reliably, to complain; a cheap plan, few years with the company and chance
+    do the rest.
+
+    Args:
+        count: number of customers.
+        leaving: share of them who leave.
+        labelled: share of them whose status, ``left`` or ``stayed``, is known; it is missing for the others.
+        seed: seed of the random generator; tables of different seeds have no id in common.
+
+    Returns:
+        Nodes with the columns id, age, plan, city, bill (a tenth is missing), complaints, joined (a date) and status;
+        edges with the columns source and target.
+    """
+    if count < 16 or not 0 < leaving < 1 or not 0 < labelled <= 1:
+        raise ValueError(
+            "expected count >= 16, leaving between 0 and 1, and labelled above 0 and at most 1, "
+            f"got count={count}, leaving={leaving}, labelled={labelled}"
+        )
+    import pyarrow as pa  # slow to import
+
+    rng = np.random.default_rng(seed)
+    circle = rng.permutation(count) // 8
+    plan = rng.choice(["basic", "family", "premium"], count, p=[0.5, 0.3, 0.2])
+    years = rng.exponential(4, count).clip(0, 30)
+    bill = np.array([15, 40, 60])[np.unique(plan, return_inverse=True)[1]] + rng.normal(0, 8, count)
+    anger = rng.standard_normal(circle.max() + 1)[circle]
+    wish = 1.6 * anger + (plan == "basic") - 0.1 * years
+    left = np.argsort(np.argsort(-(wish + 0.7 * rng.standard_normal(count)))) < round(leaving * count)
+    known, paid = rng.random(count) < labelled, rng.random(count) < 0.9
+    nodes = pa.table(
+        {
+            "id": [f"C-{seed * count + i:05d}" for i in range(count)],
+            "age": (20 + 60 * rng.beta(2, 3, count)).astype(np.int64),
+            "plan": plan.tolist(),
+            "city": rng.choice(["Aachen", "Bonn", "Essen", "Köln"], count).tolist(),
+            "bill": [round(float(one), 2) if there else None for one, there in zip(bill, paid, strict=True)],
+            "complaints": rng.poisson(np.exp(0.7 * anger - 0.7)),
+            "joined": (np.datetime64("2026-01-01") - (365 * years).astype(np.int64)).tolist(),
+            "status": [
+                ("left" if one else "stayed") if there else None for one, there in zip(left, known, strict=True)
+            ],
+        }
+    )
+    members = [np.flatnonzero(circle == one) for one in range(circle.max() + 1)]
+    inside = [some[_pairs_inside(rng, len(some), 0.5)] for some in members]
+    ends = np.concatenate([*inside, rng.integers(0, count, (2, count // 2))], axis=1)
+    source, target = (nodes["id"].take(end) for end in ends)
+    return nodes, pa.table({"source": source, "target": target})
 
 
 def _pairs_inside(rng: np.random.Generator, size: int, probability: float) -> NDArray[np.int64]:

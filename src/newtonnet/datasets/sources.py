@@ -50,6 +50,8 @@ def read_source(
         The graph, and its fixed splits as ``parse.Masks``.
     """
     data = _dataset(entry, root, processed_dir=str(processed), splits=splits)[0]
+    if entry.fixed == "luo" and splits is not None:
+        data = _with_masks(data, [read_luo_split(splits)])
     if entry.row_normalised:
         data = NormalizeFeatures()(data)
     # The paper's code makes these two undirected, and uses all others as they are.
@@ -249,6 +251,15 @@ def _with_masks(data: Data, splits: list[dict[str, NDArray[np.int64]]]) -> Data:
             masks[torch.from_numpy(split[part]), index] = True
         data[key] = masks
     return data
+
+
+def read_luo_split(path: Path) -> dict[str, NDArray[np.int64]]:
+    """Read the one split of Luo, Shi, Wu, Classic GNNs are Strong Baselines, 2024, from its archive of node numbers."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            return {part: stored[part].astype(np.int64, casting="safe") for part in PARTS}
+    except (KeyError, TypeError, ValueError) as reason:
+        raise ValueError(f"{path} does not hold a split: expected lists of nodes, {reason}") from reason
 
 
 def read_linkx_splits(path: Path) -> list[dict[str, NDArray[np.int64]]]:

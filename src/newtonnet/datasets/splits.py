@@ -66,8 +66,10 @@ def check_split(graph: Any, split: Split) -> None:
     unknown = named[graph.labels[named] < 0]
     if len(unknown):
         raise ValueError(f"the split names node {unknown[0]}, whose label is unknown; use labelled nodes only")
-    if len(np.unique(graph.labels[split.train])) < 2:
-        raise ValueError(f"split {split.index} trains on one class only; at least 2 classes are needed to learn")
+    known = getattr(graph, "truth", graph.labels)  # a graph on disk has no numbers
+    if len(np.unique(known[split.train])) < 2:
+        kind = ("class", "classes") if known.dtype == np.int64 else ("number", "numbers")
+        raise ValueError(f"split {split.index} trains on one {kind[0]} only; at least 2 {kind[1]} are needed to learn")
 
 
 def make_splits(graph: Graph, protocol: str = "random", *, count: int = 10, seed: int = PAPER_SEED) -> list[Split]:

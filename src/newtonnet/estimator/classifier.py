@@ -1,49 +1,43 @@
 """``NewtonNetClassifier``: an estimator for graphs with a scikit-learn interface."""
 
+from __future__ import annotations  # so that help() prints the names of types and not all that they stand for
+
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Self, overload
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from newtonnet.explanations import Explanation
-from newtonnet.graphs import Graph, as_graph, check_trainable, homophily
+from newtonnet.graphs import Graph, homophily
 from newtonnet.metrics import Threshold, choose_threshold, class_weights, decide, score
-from newtonnet.out_of_core import OUT_OF_CORE_MODEL
-from newtonnet.training import override
+from newtonnet.training import OnEpoch
 
 from .conformal import calibrate, prediction_sets, set_scores
 from .ensemble import OutOfFold
-from .explaining import explain_ensemble, find_node
-from .families import BANK, defaults_of, shown_labels
-from .folds import fold_count, make_folds, own_split
-from .inputs import AUTO, IN_MEMORY, OUT_OF_CORE, check_feature_names, check_parameters, feature_names, read_labels
-from .learned import curves, learned_filter
-from .members import Candidate, TrainingOptions
-from .portfolio import ProgressCallback, candidates, deadline_in, tune
-from .saving import load, save
-from .scaling import learn_scaling
-
-MOST_TRANSDUCTIVE = 50_000
-"""Number of nodes up to which tuning tries transductive settings, whose weights for every node cost much memory."""
+from .estimator import GraphEstimator, chosen_nodes
+from .explaining import explain_ensemble
+from .frames import prediction_frame, read_fitted
+from .inputs import AUTO, Role, check_feature_names, check_parameters, read_labels
+from .portfolio import OnTrial, deadline_in
 
 ANOTHER_GRAPH = (
     "these sets were calibrated on another graph; their coverage holds only if its nodes are of the same kind as these"
 )
 
 
-class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
     """Classify the nodes of a graph of unknown homophily.
 
-    ``fit`` takes a :class:`~newtonnet.Graph`, a PyTorch Geometric ``Data``, a networkx graph, or a pair of a scipy
-    adjacency matrix and features. With ``tune="auto"`` it tries a portfolio of settings, evaluates each on labelled
-    nodes held out from it, and keeps a weighted average of the best few.
+    ``fit`` takes a :class:`~newtonnet.Graph`, a PyTorch Geometric ``Data``, a networkx graph, a pair of a scipy
+    adjacency matrix and features, or a pair of tables of nodes and edges (pandas, Polars, Arrow, or files). With
+    ``tune="auto"`` it tries a portfolio of settings, evaluates each on labelled nodes held out from it, and keeps a
+    weighted average of the best few.
 
     Args:
         model: any model of the zoo.
@@ -80,7 +74,8 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Attributes:
         classes_: the classes, in the order of the columns of ``predict_proba``.
         n_features_in_: number of features.
-        feature_names_in_: names of the features, if they came in a pandas frame; ``predict`` then expects the same.
+        feature_names_in_: names of the features, if they came in a frame; ``predict`` then expects the same.
+        tables_: how the columns of two tables were read, so that ``predict`` reads others alike; None without tables.
         ensemble_: the trained members and their weights.
         settings_: the settings in the average by descending weight, each with its ``weight`` and ``model``.
         tried_: number of settings tried.
@@ -149,75 +144,85 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         validation: ArrayLike | None = None,
         show_validation: bool = True,
         stop: Callable[[], bool] | None = None,
-        progress: ProgressCallback | None = None,
+        progress: bool = False,
+        on_epoch: OnEpoch | None = None,
+        on_trial: OnTrial | None = None,
     ) -> Self:
         """Train on the labelled nodes.
 
         Args:
             graph: the graph.
-            y: a label for each node, -1, None or NaN for unknown; the graph's own labels if not given, of PyTorch
-                Geometric data with masks only those of ``train_mask`` and ``val_mask``.
+            y: a label for each node, -1, None or NaN for unknown; or, of two tables, the column of the labels, and of a
+                networkx graph the attribute (attributes are then read as columns, unless nodes have ``x``). The graph's
+                own labels if not given: of two tables the column ``label``, of PyTorch Geometric data with masks only
+                those of ``train_mask`` and ``val_mask``.
             validation: labelled nodes, as numbers or a mask, that only choose settings and epochs, as in a split by
                 time; all other labelled nodes train. Without them, inner folds hold out every labelled node in turn.
             show_validation: whether members that read labels are also shown those of the validation nodes at
                 prediction; published benchmarks do not.
             stop: called after every epoch; if it returns True, training stops and the best result so far is kept.
-            progress: called with the current step, its completed share, and the best validation score so far.
+            progress: show a progress bar, in a terminal or a notebook.
+            on_epoch: called after every epoch with a :class:`~newtonnet.training.Progress`: the step and its finished
+                share, epoch, loss, homophily, and the best validation score so far.
+            on_trial: called with a :class:`~newtonnet.estimator.TriedSetting` whenever a setting was trained, again if
+                it trained on.
 
         Returns:
             The fitted classifier itself.
         """
         check_parameters(self.get_params())
         deadline = deadline_in(self.time_limit, stop)
+        graph, y, reading = read_fitted(graph, y, standardise=self.standardise == AUTO)
         whole, classes = read_labels(graph, y, role="train")
-        check_trainable(whole)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        listed = self._candidates(whole)
-        if validation is None:
-            count = fold_count(whole) if self.folds is None else int(self.folds)
-            folds = make_folds(
-                whole, count, seed=seed, every_class=self.metric != "accuracy" or self.threshold is not None
-            )
-        else:
-            folds = [own_split(whole, validation)]
-        self.scaling_ = learn_scaling(whole) if self.standardise == AUTO else None
-        scaled = whole if self.scaling_ is None else self.scaling_(whole)
-        shown = whole.labels if validation is None or show_validation else shown_labels(whole, folds[0])
-        with torch.inference_mode(False), torch.enable_grad():
-            tuned = tune(scaled, listed, folds, self._options(seed), deadline=deadline, shown=shown, progress=progress)
-
+        tuned = self._train(
+            graph,
+            whole,
+            validation=validation,
+            show_validation=show_validation,
+            deadline=deadline,
+            progress=progress,
+            on_epoch=on_epoch,
+            on_trial=on_trial,
+            every_class=self.metric != "accuracy" or self.threshold is not None,
+            reading=reading,
+        )
         self.classes_ = classes
-        self.n_features_in_ = int(whole.features.shape[1])
-        self.__dict__.pop("feature_names_in_", None)  # as in scikit-learn: without names there is no attribute
-        if (names := feature_names(graph)) is not None:
-            self.feature_names_in_ = names
-        self.ensemble_ = tuned.ensemble
-        self.records_ = [member.record for member in tuned.shown.members]
-        self.filter_weight_ = tuned.shown.weight
-        self.settings_ = [
-            {"weight": entry.weight, "model": self._name(entry.candidate.model), **_plain(entry.members[0].record)}
-            for entry in tuned.chosen
-        ]
-        self.tried_ = tuned.tried
-        self.complete_ = tuned.complete
-        self.out_of_fold_ = tuned.out_of_fold
-        self.validation_score_ = float(np.mean(tuned.out_of_fold.scores))
-        self.notes_ = [] if self.scaling_ is None else [str(self.scaling_)]
         self.threshold_ = None if self.threshold is None else self._choose_threshold(self.threshold)
-        self.filter_ = learned_filter(self.records_)
-        self.history_ = curves(self.records_)
         predicted = tuned.probabilities.argmax(axis=1)
         self.homophily_ = homophily(whole, np.where(whole.labels >= 0, whole.labels, predicted)).edge
         return self
 
+    def read(self, graph: Any, y: ArrayLike | None = None, *, role: Role | None = None) -> Graph:
+        """The graph with labels: these, or its own of a role (see :meth:`fit` and :meth:`score`)."""
+        return read_labels(graph, y, role=role)[0]
+
+    def training_fields(self, graph: Graph) -> dict[str, Any]:
+        """The weights of the classes."""
+        weights = class_weights(self.class_weight, graph.labels, graph.class_names)
+        return {} if weights is None else {"class_weight": tuple(weights.tolist())}
+
     def predict_proba(self, graph: Any) -> NDArray[np.float64]:
         """Probability of each class for every node, shape ``(n, C)``; columns in the order of ``classes_``."""
-        return self._probabilities(self._checked(graph))
+        return self._answers(self._checked(graph))
+
+    def answers(self, graph: Any) -> NDArray[np.float64]:
+        """The same as :meth:`predict_proba`."""
+        return self.predict_proba(graph)
 
     def predict(self, graph: Any) -> NDArray[Any]:
         """The most probable class of every node, shape ``(n,)``, or that of the chosen threshold."""
         shares = self.predict_proba(graph)  # first, so that it is checked to be fitted
         return np.asarray(self.classes_[self.decide(shares)])
+
+    def predict_frame(self, graph: Any) -> Any:
+        """The predictions as a frame: ``node``, ``label``, ``probability``, and ``p(...)`` for each class.
+
+        It is of the kind of the nodes' frame: pandas (with the same index), Polars or Arrow. For other graphs it is a
+        pandas frame, or an Arrow table without pandas, and ``node`` has the names of the nodes, or their numbers.
+        """
+        whole = self._checked(graph)
+        shares = self._answers(whole)
+        return prediction_frame(graph, whole, shares, self.decide(shares), self.classes_)
 
     def decide(self, probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
         """The place in ``classes_`` of the class that is predicted for each row of probabilities."""
@@ -250,7 +255,7 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         held: OutOfFold | None = self.out_of_fold_
         if held is None:
             raise ValueError("this model has no out-of-fold predictions to calibrate sets with; fit it again")
-        shares = self._probabilities(whole) if probabilities is None else probabilities.copy()
+        shares = self._answers(whole) if probabilities is None else probabilities.copy()
         nodes, own, truth = held.whole
         scores = set_scores(own)[np.arange(len(nodes)), truth]
         calibration = calibrate(scores, np.zeros(len(nodes)), nodes)
@@ -296,13 +301,12 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             A :class:`~newtonnet.explanations.Explanation`, or a list of them for several nodes.
         """
         whole = self._checked(graph)
-        several = not isinstance(node, int | str | np.integer)
-        given: Any = node if several else [node]
-        nodes = [find_node(whole, one) for one in given]
-        shares = self._probabilities(whole) if probabilities is None else probabilities
+        nodes, several = chosen_nodes(whole, node)
+        shares = self._answers(whole) if probabilities is None else probabilities
         order = np.argsort(-shares[nodes], axis=1, kind="stable")
-        scaled = whole if self.scaling_ is None else self.scaling_(whole)
-        found = explain_ensemble(self.ensemble_, scaled, nodes, [(a, b) for a, b in order[:, :2].tolist()])
+        pairs = [(a, b) for a, b in order[:, :2].tolist()]
+        found = explain_ensemble(self.ensemble_, self._scaled(whole), nodes, pairs)
+        found = [replace(one, feature_names=getattr(self, "feature_names_in_", ())) for one in found]
         return found if several else found[0]
 
     def score(self, graph: Any, y: ArrayLike | None = None) -> float:
@@ -312,6 +316,7 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         of PyTorch Geometric data with masks only those of ``test_mask``, or those that ``fit`` does not use.
         """
         check_is_fitted(self)
+        graph = self._tabled(graph)
         whole, theirs = read_labels(graph, y, role="score")
         check_feature_names(getattr(self, "feature_names_in_", None), graph)
         known = whole.labelled
@@ -325,61 +330,9 @@ class NewtonNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         shares = self.predict_proba(whole)[known]
         return score(self.metric, shares, codes[whole.labels[known]], threshold=self.threshold_)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to one file, atomically; :meth:`load` reads it."""
-        check_is_fitted(self)
-        save(self, path)
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a model that :meth:`save` wrote, or that of a run folder; damaged and newer files are refused."""
-        loaded: Self = load(cls, path)
-        return loaded
-
-    def _checked(self, graph: Any) -> Graph:
-        """The graph, if it has the features that the model was fitted on."""
-        check_is_fitted(self)
-        whole = as_graph(graph)
-        check_feature_names(getattr(self, "feature_names_in_", None), graph)
-        features = whole.features.shape[1]
-        if features != self.n_features_in_:
-            raise ValueError(f"the model was trained on {self.n_features_in_} features, this graph has {features}")
-        return whole
-
-    def _candidates(self, graph: Graph) -> list[Candidate]:
-        """The settings to try on a graph."""
-        own: dict[str, Any] = {"max_epochs": self.max_epochs, "patience": self.patience, "metric": self.metric}
-        weights = class_weights(self.class_weight, graph.labels, graph.class_names)
-        own |= {} if weights is None else {"class_weight": tuple(weights.tolist())}
-        fixed = dict(self.settings or {})
-        if self.tune == AUTO and self.regime == IN_MEMORY:
-            transductive = not self.transferable and graph.nodes <= MOST_TRANSDUCTIVE
-            labels = self.label_inputs and not self.transferable
-            return candidates(self.model, fixed, own, transductive=transductive, labels=labels)
-        name = OUT_OF_CORE_MODEL if self.regime == OUT_OF_CORE else self.model
-        own = {"metric": self.metric} if name in BANK else own
-        return [Candidate(name, override(defaults_of(self.model), {**fixed, **own}))]
-
     def _choose_threshold(self, rule: str) -> Threshold:
         _, shares, truth = self.out_of_fold_.whole
         chosen = choose_threshold(rule, shares, truth)
         if not chosen.reached:
             self.notes_.append(f"No threshold has {rule} on held-out nodes; the nearest was chosen.")
         return chosen
-
-    def _name(self, model: str) -> str:
-        return self.model if model == OUT_OF_CORE_MODEL else model
-
-    def _probabilities(self, graph: Graph) -> NDArray[np.float64]:
-        scaled = graph if self.scaling_ is None else self.scaling_(graph)
-        return self.ensemble_.probabilities(scaled, self._options())
-
-    def _options(self, seed: int = 0) -> TrainingOptions:
-        threads = None if self.threads is None else int(self.threads)
-        return TrainingOptions(seed, threads, self.max_memory, str(self.device), self.store)
-
-
-def _plain(record: Any) -> dict[str, Any]:
-    """A run's options and training fields by name, without the seeds."""
-    both = {**record.options, **{name: value for name, value in record.config.items() if "seed" not in name}}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in both.items()}

@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from newtonnet.graphs import Graph
+from newtonnet.metrics import NUMBER_METRICS, Truth
 
 from .families import family_of
 from .members import Member, TrainingOptions
-from .scoring import Shares, best_temperature, calibration_error, likelihood, matching_temperature, score, sharpened
+from .scoring import Shares, best_temperature, calibration_error, matching_temperature, merit, score, sharpened
 
 ROUNDS = 12
 """Number of times that a setting is added to the average."""
@@ -28,16 +30,26 @@ class Ensemble:
     weights: Sequence[float]
     """They sum to 1."""
     class_names: tuple[str, ...]
+    """The one name of a number as target."""
     temperature: float
     """Calibrates the averaged probabilities."""
-    labels: NDArray[np.int64] | None = None
-    """The labels known at fit, shape ``(n,)``, shown to members that read labels."""
+    labels: NDArray[Any] | None = None
+    """The labels known at fit, shape ``(n,)``, shown to members that read labels; of numbers NaN where unknown."""
     structure: str | None = None
     """Checksum of the edges of the graph they belong to."""
 
     def probabilities(self, graph: Graph, options: TrainingOptions) -> NDArray[np.float64]:
-        """Calibrated probability of each class for every node, shape ``(n, C)``."""
-        return sharpened(self.average(graph, options), self.temperature)
+        """Calibrated probability of each class for every node, shape ``(n, C)``; of numbers predictions, ``(n, 1)``."""
+        return self.calibrated(self.average(graph, options))
+
+    def calibrated(self, average: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Averaged probabilities at the temperature; numbers as they are."""
+        return average if self.numbers else sharpened(average, self.temperature)
+
+    @property
+    def numbers(self) -> bool:
+        """Whether it predicts a number, not classes."""
+        return len(self.class_names) == 1
 
     def average(self, graph: Graph, options: TrainingOptions) -> NDArray[np.float64]:
         """Weighted mean of the members' probabilities, shape ``(n, C)``; the labels of the graph are not read."""
@@ -53,8 +65,11 @@ class Ensemble:
     def shown(self, graph: Graph) -> Graph:
         """The graph with the labels that members may read: those known at fit, or none on another graph."""
         same = self.labels is not None and len(self.labels) == graph.nodes and graph.structure == self.structure
-        labels = self.labels if same and self.labels is not None else np.full(graph.nodes, -1, dtype=np.int64)
-        return graph.relabelled(labels, self.class_names)
+        known = np.full(graph.nodes, np.nan if self.numbers else -1)
+        known = self.labels if same and self.labels is not None else known
+        if self.numbers:
+            return graph.with_targets(known.astype(np.float64), self.class_names[0])
+        return graph.relabelled(known.astype(np.int64), self.class_names)
 
 
 def grouped(members: Sequence[Member]) -> list[list[int]]:
@@ -65,12 +80,13 @@ def grouped(members: Sequence[Member]) -> list[list[int]]:
     return list(groups.values())
 
 
-def select(held: Mapping[int, Shares], truth: NDArray[np.int64], *, metric: str) -> dict[int, float]:
+def select(held: Mapping[int, Shares], truth: Truth, *, metric: str) -> dict[int, float]:
     """Weights of the settings whose average predicts best.
 
     Settings are added one by one, with repetition; of the averages on the way, the one with the best score is taken,
-    and of those whose scores are equal to a tenth of a point, the one with the best likelihood. ``held`` has for each
-    setting the probabilities of the same validation nodes, shape ``(v, C)``, and ``truth`` the nodes' classes ``(v,)``.
+    and of those whose scores are equal to a tenth of a point, the one with the best likelihood (of numbers, the best
+    score). ``held`` has for each setting the probabilities of the same validation nodes, shape ``(v, C)``, and
+    ``truth`` the nodes' classes ``(v,)``.
 
     References:
         Caruana, Niculescu-Mizil, Crew, Ksikes, Ensemble Selection from Libraries of Models, 2004.
@@ -83,7 +99,7 @@ def select(held: Mapping[int, Shares], truth: NDArray[np.int64], *, metric: str)
     reached: list[tuple[float, float]] = []
     for _ in range(ROUNDS if len(held) > 1 else 1):
         means = {i: (total + shares) / (len(picked) + 1) for i, shares in held.items()}
-        gains = {i: (round(score(metric, mean, truth), 3), likelihood(mean, truth)) for i, mean in means.items()}
+        gains = {i: merit(metric, mean, truth) for i, mean in means.items()}
         picked.append(max(gains, key=lambda i: gains[i]))
         reached.append(gains[picked[-1]])
         total = total + held[picked[-1]]
@@ -106,10 +122,10 @@ class OutOfFold:
 
     Attributes:
         nodes: the validation nodes of each fold.
-        probabilities: their calibrated probabilities, shape ``(v, C)`` for each fold.
+        probabilities: their calibrated probabilities, shape ``(v, C)`` for each fold; of numbers predictions.
         scores: the score of each fold.
-        calibration: expected calibration error over all these nodes, before and after calibration.
-        truth: classes of the nodes of each fold, shape ``(v,)``.
+        calibration: expected calibration error over all these nodes, before and after calibration; 0 of numbers.
+        truth: classes, or numbers, of the nodes of each fold, shape ``(v,)``.
         structure: checksum of the edges of the graph that the nodes belong to.
     """
 
@@ -117,31 +133,31 @@ class OutOfFold:
     probabilities: Sequence[NDArray[np.float64]]
     scores: Sequence[float]
     calibration: tuple[float, float]
-    truth: Sequence[NDArray[np.int64]]
+    truth: Sequence[NDArray[Any]]
     structure: str = ""
 
     @property
-    def whole(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+    def whole(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[Any]]:
         """Nodes, probabilities and classes of all folds, one after another."""
         nodes, shares, truth = (np.concatenate(list(part)) for part in (self.nodes, self.probabilities, self.truth))
         return nodes, shares, truth
 
 
 def cross_fit(
-    held: Mapping[int, Shares], nodes: Sequence[NDArray[np.int64]], labels: NDArray[np.int64], *, metric: str
+    held: Mapping[int, Shares], nodes: Sequence[NDArray[np.int64]], labels: Truth, *, metric: str
 ) -> OutOfFold:
     """Predict each fold with the weights and the temperature that the other folds choose.
 
     Args:
         held: for each setting the probabilities of the validation nodes, fold after fold, shape ``(v, C)``.
         nodes: the validation nodes of each fold; of a single fold, only the calibration error is cross-fitted.
-        labels: classes of all nodes, shape ``(n,)``.
+        labels: classes, or numbers, of all nodes, shape ``(n,)``; numbers have no temperature.
         metric: what the weights are chosen by.
     """
     every = np.concatenate(list(nodes))
     truth = labels[every]
     place = np.repeat(np.arange(len(nodes)), [len(fold) for fold in nodes])
-    single = len(nodes) == 1
+    single, numbers = len(nodes) == 1, metric in NUMBER_METRICS
     if single:
         place = np.random.default_rng(0).permutation(len(truth)) % PARTS
         kept = select(held, truth, metric=metric)
@@ -153,10 +169,16 @@ def cross_fit(
         others = {i: shares[outside] for i, shares in held.items()}
         weights = kept if single else select(others, truth[outside], metric=metric)
         before[inside] = mix({i: held[i][inside] for i in weights}, weights)
+        if numbers:
+            continue
         temperature = best_temperature(mix(others, weights), truth[outside])
         after[inside] = sharpened(before[inside], temperature)
-    calibration = (calibration_error(before, truth), calibration_error(after, truth))
-    if single:  # probabilities of parts with temperatures of their own cannot be compared
+    calibration = (0.0, 0.0)
+    if numbers:
+        after = before
+    else:
+        calibration = (calibration_error(before, truth), calibration_error(after, truth))
+    if single and not numbers:  # probabilities of parts with temperatures of their own cannot be compared
         after = sharpened(before, best_temperature(before, truth))
     rows = np.split(after, np.cumsum([len(fold) for fold in nodes])[:-1])
     scores = [score(metric, shares, labels[fold]) for shares, fold in zip(rows, nodes, strict=True)]

@@ -24,16 +24,16 @@ Distances = Sequence[NDArray[np.int16]]
 def explain_ensemble(
     ensemble: Ensemble, graph: Graph, nodes: Sequence[int], pairs: Sequence[Pair]
 ) -> list[Explanation]:
-    """Why an ensemble prefers one class to another for each of some nodes.
+    """Why an ensemble prefers one class to another, or predicts a number, for each of some nodes.
 
     The ensemble averages probabilities, so its logits are not the average of its members' logits: the sum is complete
-    for the weighted mean of the members' differences of logits.
+    for the weighted mean of the members' differences of logits. Numbers are averaged as they are.
 
     Args:
         ensemble: of members in memory.
         graph: with features as the members read them.
         nodes: the nodes to explain.
-        pairs: two classes for each of them.
+        pairs: two classes for each of them; ``(0, None)`` for a number.
     """
     if any(member.model == OUT_OF_CORE_MODEL for member in ensemble.members):
         raise ValueError("a model that was trained out of core cannot be explained; fit it with regime='memory'")
@@ -46,6 +46,7 @@ def explain_ensemble(
             weight = ensemble.weights[i]
             before = sums or [combine([one], [0.0]) for one in found]
             sums = [combine([total, one], [1.0, weight]) for total, one in zip(before, found, strict=True)]
+    sums = [replace(one, node_names=graph.node_names, class_names=ensemble.class_names) for one in sums]
     if len(ensemble.members) == 1:
         return sums
     what = f"weighted sum of {len(ensemble.members)} members"
@@ -59,10 +60,10 @@ def _explained(
     options: Any = members[0].options
     if isinstance(options, BoostingOptions | RidgeOptions):
         for member in members:
-            yield explain_bank(member.state, options, graph, graph.labels, nodes, pairs, distances)
+            yield explain_bank(member.state, options, graph, graph.truth, nodes, pairs, distances)
         return
     population = rebuild(members, graph)
-    inputs = population.prepare(graph).show(torch.tensor(graph.labels))
+    inputs = population.prepare(graph).show(torch.tensor(graph.truth))
     for place in range(len(members)):
         alone = population.take(torch.tensor([place]))
         yield explain(alone, graph, nodes, pairs, inputs=inputs, distances=distances)

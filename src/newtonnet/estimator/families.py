@@ -91,7 +91,7 @@ class PopulationFamily(Family):
             threads=options.threads,
             max_memory=options.max_memory,
             stop=stop,
-            progress=progress,
+            on_epoch=progress,
         )
         if population.filter is not None and hasattr(shape, "points"):
             shape = replace(shape, points=tuple(population.filter.points.tolist()))
@@ -111,7 +111,7 @@ class PopulationFamily(Family):
     ) -> Iterator[NDArray[np.float32]]:
         """Rebuild the population for the graph, that of its training or another."""
         population = rebuild(members, graph)
-        labels = np.repeat(graph.labels[:, None], len(members), axis=1)
+        labels = np.repeat(graph.truth[:, None], len(members), axis=1)
         return _probabilities(population, graph, labels, options.device, range(len(members)))
 
 
@@ -150,24 +150,25 @@ def _state(population: Population, member: int) -> dict[str, Tensor]:
     return {name: parameter.detach().cpu() for name, parameter in _alone(population, member).named_parameters()}
 
 
-def shown_labels(graph: Graph, split: Split) -> NDArray[np.int64]:
-    """The labels of a split's training nodes, -1 everywhere else."""
-    shown = np.full(graph.nodes, -1, dtype=np.int64)
-    shown[split.train] = graph.labels[split.train]
+def shown_labels(graph: Graph, split: Split) -> NDArray[Any]:
+    """The labels of a split's training nodes, -1 everywhere else; of numbers NaN."""
+    shown = np.full_like(graph.truth, -1 if graph.targets is None else np.nan)
+    shown[split.train] = graph.truth[split.train]
     return shown
 
 
 def _probabilities(
-    population: Population, graph: Graph, labels: NDArray[np.int64], device: str, members: Sequence[int]
+    population: Population, graph: Graph, labels: NDArray[Any], device: str, members: Sequence[int]
 ) -> Iterator[NDArray[np.float32]]:
-    """Probabilities of members that are each shown their column of the labels ``(n, P)``."""
+    """Probabilities, or numbers, by members that are each shown their column of the labels ``(n, P)``."""
     population.to(device)
     inputs = population.prepare(graph, device)
     with torch.no_grad():
         for member in members:
             shown = inputs.show(torch.tensor(labels[:, member], device=device))
             logits: Tensor = _alone(population, member)(shown)
-            yield torch.softmax(logits[:, 0], dim=1).cpu().numpy()
+            answers = logits[:, 0] if graph.targets is not None else torch.softmax(logits[:, 0], dim=1)
+            yield answers.cpu().numpy()
 
 
 class BankFamily(Family):
@@ -201,16 +202,17 @@ class BankFamily(Family):
         """No node's own label enters its row, so all known labels may be shown."""
         for member in members:
             with fitting_weights():
-                shares = predict_bank(member.state, member.options, graph, graph.labels)
+                shares = predict_bank(member.state, member.options, graph, graph.truth)
             yield shares
 
 
 def _train(
     graph: Graph, candidate: Candidate, fold: Split, options: TrainingOptions, stop: Callable[[], bool]
 ) -> Member:
-    shape, seed = candidate.setting.options, options.seed + fold.index
-    trained = BANK[candidate.model][1](graph, fold, shape, seed=seed, threads=options.threads, stop=stop)
-    reached = score(candidate.setting.config.metric, trained.held, graph.labels[fold.validation])
+    shape, seed, config = candidate.setting.options, options.seed + fold.index, candidate.setting.config
+    train, absolute = BANK[candidate.model][1], config.loss == "absolute"
+    trained = train(graph, fold, shape, seed=seed, threads=options.threads, stop=stop, absolute=absolute)
+    reached = score(config.metric, trained.held, graph.truth[fold.validation])
     outcome = replace(
         UNBEGUN, status="done", reason="", epochs=1, best_epoch=1, validation=reached, seconds=trained.seconds
     )
@@ -273,7 +275,7 @@ class OutOfCoreFamily(Family):
                 max_memory=memory,
                 threads=options.threads,
                 stop=lambda: begun and stop(),
-                progress=note,
+                on_epoch=note,
             )
             for fold, record, state in zip(folds, records, states, strict=True):
                 member = Member(OUT_OF_CORE_MODEL, setting.options, options.seed + fold.index, state, None, record)

@@ -30,7 +30,8 @@ def make_folds(graph: Graph, count: int, *, seed: int = 0, every_class: bool = F
     if count < 2:
         raise ValueError(f"at least 2 folds are needed, got {count}")
     nodes = graph.labelled
-    sizes = np.bincount(graph.labels[nodes], minlength=graph.classes)
+    kinds = strata(graph)
+    sizes = np.bincount(kinds, minlength=graph.classes)
     if every_class:
         rarest = int(sizes.argmin())
         if sizes[rarest] < 2:
@@ -39,10 +40,10 @@ def make_folds(graph: Graph, count: int, *, seed: int = 0, every_class: bool = F
                 f"{sizes[rarest]}; label more of it, or use accuracy"
             )
         count = min(count, int(sizes[rarest]))
-    movable = sizes[graph.labels[nodes]] > 1
+    movable = sizes[kinds] > 1
     if not movable.any():
         raise ValueError("no class has two labelled nodes, so none can be held out for validation; label some more")
-    places = deal(graph.labels[nodes], count, np.random.default_rng(seed))
+    places = deal(kinds, count, np.random.default_rng(seed))
     held = [(places == fold) & movable for fold in range(count)]
     return [Split(nodes[~out], nodes[out], nodes[:0], "inner", fold) for fold, out in enumerate(held) if out.any()]
 
@@ -54,9 +55,10 @@ def own_split(graph: Graph, validation: ArrayLike) -> Split:
     if len(unknown):
         raise ValueError(f"node {unknown[0]} is a validation node, but its label is unknown; give labelled nodes")
     train = np.setdiff1d(graph.labelled, held)
-    if not len(held) or len(np.unique(graph.labels[train])) < 2:
+    if not len(held) or len(np.unique(graph.truth[train])) < 2:
+        what = "classes" if graph.targets is None else "numbers"
         raise ValueError(
-            f"validation must leave training nodes of two classes, got {len(held)} validation and {len(train)} "
+            f"validation must leave training nodes of two {what}, got {len(held)} validation and {len(train)} "
             "training nodes"
         )
     return Split(train, held, train[:0], "validation")
@@ -73,6 +75,15 @@ def node_numbers(part: ArrayLike, graph: Graph) -> NDArray[np.int64]:
     if len(outside):
         raise ValueError(f"a split names node {outside[0]}, but the nodes are 0..{graph.nodes - 1}")
     return nodes.astype(np.int64)
+
+
+def strata(graph: Graph) -> NDArray[np.int64]:
+    """What folds are balanced by, for each labelled node: its class, or the tenth of all numbers that its own is in."""
+    if graph.targets is None:
+        return graph.labels[graph.labelled]
+    known = graph.targets[graph.labelled]
+    tenths = max(1, min(10, len(known) // 2))
+    return np.argsort(np.argsort(known, kind="stable"), kind="stable") * tenths // len(known)
 
 
 def deal(classes: NDArray[np.int64], count: int, rng: np.random.Generator) -> NDArray[np.int64]:

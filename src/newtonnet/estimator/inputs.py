@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from copy import copy
 from numbers import Real
 from typing import Any, Literal
 
@@ -9,8 +10,9 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from newtonnet.graphs import Graph, as_graph, code_labels, named_classes
+from newtonnet.graphs import Graph, as_graph, code_labels, from_networkx, named_classes
 from newtonnet.metrics import METRICS, parse_rule
+from newtonnet.training import NUMBER_LOSSES
 
 from .families import is_transductive
 
@@ -27,11 +29,12 @@ Role = Literal["train", "score"]
 
 
 def check_parameters(given: Mapping[str, Any]) -> None:
-    """Raise an error for parameters of a classifier that make no sense, alone or together."""
-    for name, choices in (("tune", MODES), ("standardise", MODES), ("regime", REGIMES), ("metric", METRICS)):
-        if given[name] not in choices:
+    """Raise an error for parameters of an estimator that make no sense, alone or together."""
+    named = {"tune": MODES, "standardise": MODES, "regime": REGIMES, "metric": METRICS, "loss": NUMBER_LOSSES}
+    for name, choices in named.items():
+        if name in given and given[name] not in choices:
             raise ValueError(f"{name} must be one of {', '.join(choices)}, got {given[name]!r}")
-    if given["threshold"] is not None:
+    if given.get("threshold") is not None:
         parse_rule(given["threshold"])
     limit = given["time_limit"]
     if limit is not None and not (isinstance(limit, Real) and 0 < float(limit) < math.inf):
@@ -43,15 +46,15 @@ def check_parameters(given: Mapping[str, Any]) -> None:
     fixed = {} if given["settings"] is None else given["settings"]
     if not isinstance(fixed, Mapping):
         raise ValueError(f"settings must be options by name, such as {{'degree': 10}}, got {fixed!r}")
-    own = sorted(fixed.keys() & OWN)
+    own = sorted(fixed.keys() & (OWN.keys() | ({"loss"} if "loss" in given else set())))
     if own:
-        raise ValueError(f"{own[0]} is not a setting; use the parameter {OWN[own[0]]}")
+        raise ValueError(f"{own[0]} is not a setting; use the parameter {OWN.get(own[0], own[0])}")
     if given["transferable"] and (is_transductive(given["model"]) or fixed.get("branch")):
         raise ValueError(
             f"{given['model']} with these settings is transductive: it has weights for every node of the training "
             "graph; use transferable=False, or another model"
         )
-    if given["regime"] == OUT_OF_CORE and given["model"] != "newtonnet":
+    if given.get("regime") == OUT_OF_CORE and given["model"] != "newtonnet":
         raise ValueError(f"regime {OUT_OF_CORE!r} trains newtonnet only, got model {given['model']!r}")
 
 
@@ -74,6 +77,68 @@ def read_labels(graph: Any, y: ArrayLike | None = None, *, role: Role | None = N
         return whole, names if whole.text_labels else named_classes(whole.class_names)
     labels, classes = code_labels(y, whole.nodes)
     return whole.relabelled(labels, tuple(str(c) for c in classes)), classes
+
+
+def read_targets(graph: Any, y: ArrayLike | None = None, *, role: Role | None = None) -> Graph:
+    """The graph with these numbers as targets, or its own if none are given; NaN and None are unknown.
+
+    Without ``y``, only numbers of this role are used of PyTorch Geometric data with masks.
+
+    >>> from newtonnet.graphs import from_edges
+    >>> read_targets(from_edges([[0, 1], [1, 2]], np.eye(3)), [0.5, None, 2]).targets
+    array([0.5, nan, 2. ])
+    """
+    whole, own = without_targets(graph)
+    if y is not None:
+        return whole.with_targets(as_numbers(y, whole.nodes))
+    if whole.targets is not None:
+        return whole
+    if own is None:
+        what = f"has {whole.classes} classes, not numbers" if whole.classes else "has no targets"
+        raise ValueError(f"graph {whole.name!r} {what}; give y, or use NewtonNetClassifier for classes")
+    numbers = as_numbers(own, whole.nodes)
+    kept = None if role is None else _masked(graph, role, whole.nodes)
+    return whole.with_targets(numbers if kept is None else np.where(kept, numbers, np.nan))
+
+
+def without_targets(graph: Any) -> tuple[Graph, Any]:
+    """A graph from any supported object, and the numbers that PyTorch Geometric data or networkx hold in ``y``."""
+    if isinstance(graph, Graph | tuple):
+        return as_graph(graph), None
+    if hasattr(graph, "edge_index"):
+        bare = copy(graph)
+        bare.y = None
+        return as_graph(bare), None if graph.y is None else graph.y.detach().cpu().numpy()
+    if hasattr(graph, "nodes") and hasattr(graph, "edges"):
+        own = [data.get("y") for _, data in graph.nodes(data=True)]
+        return from_networkx(graph, label="no such attribute"), own if any(one is not None for one in own) else None
+    return as_graph(graph), None
+
+
+def as_numbers(y: ArrayLike, nodes: int) -> NDArray[np.float64]:
+    """One finite number for each node, NaN where it is unknown; the first value that is none raises an error."""
+    given = np.ma.filled(np.ma.asarray(y, dtype=np.float64), np.nan) if isinstance(y, np.ma.MaskedArray) else y
+    values = np.asarray(given, dtype=object if isinstance(given, list | tuple) else None)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.shape != (nodes,):
+        raise ValueError(f"expected {nodes} targets, one for each node, got shape {values.shape}")
+    numbers = np.full(nodes, np.nan)
+    for node, value in enumerate(values.tolist()):
+        if isinstance(value, bool | str | bytes) or (value is not None and not isinstance(value, Real)):
+            if value is not None and str(value) in ("<NA>", "NaT"):
+                continue
+            raise ValueError(
+                f"targets must be numbers, None or NaN where they are unknown, but that of node {node} is {value!r}; "
+                "use NewtonNetClassifier for classes"
+            )
+        numbers[node] = np.nan if value is None else float(value)
+    if np.isinf(numbers).any():
+        node = int(np.isinf(numbers).argmax())
+        raise ValueError(
+            f"targets must be finite, but that of node {node} is {numbers[node]}; use NaN if it is unknown"
+        )
+    return numbers
 
 
 def _masked(data: Any, role: Role, nodes: int) -> NDArray[np.bool_] | None:

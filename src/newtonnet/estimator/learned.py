@@ -2,13 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.polynomial import Chebyshev
 from numpy.polynomial.chebyshev import chebvander
 from numpy.typing import ArrayLike, NDArray
 
+from newtonnet.drawing import filter_picture, filter_plot
 from newtonnet.training import FREQUENCIES, Record
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 EXACT = 1e-11
 """Tolerance for a polynomial through amplitudes whose largest magnitude is about 1."""
@@ -43,6 +48,16 @@ class LearnedFilter:
         places = np.concatenate([self.frequencies, self.points])
         amplitudes = np.concatenate([self.scaled, self.values / self._largest], axis=1).mean(axis=0)
         return np.asarray(_through(places, amplitudes)(np.asarray(frequencies, dtype=np.float64)), dtype=np.float64)
+
+    def plot(self) -> "Figure":
+        """The filter over frequency as a figure of plotly: its mean, a thin line for each fold, and its points."""
+        values = (self.values / self._largest).mean(axis=0)
+        responses = self.scaled.tolist()
+        return filter_plot(self.frequencies.tolist(), responses, points=self.points.tolist(), values=values.tolist())
+
+    def _repr_html_(self) -> str:
+        text = "amplitude of the learned filter over frequency, a thin line for each fold"
+        return filter_picture(self.frequencies.tolist(), self.scaled.tolist(), alternative=text)
 
     @property
     def _largest(self) -> NDArray[np.float64]:

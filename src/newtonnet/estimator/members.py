@@ -57,7 +57,7 @@ class Member:
     """For a transductive model, checksum of the edges of the training graph; otherwise None."""
     record: Record
     held: NDArray[np.float32] = field(default_factory=lambda: NONE)
-    """Predicted probabilities of the fold's validation nodes, shape ``(v, C)``."""
+    """Predicted probabilities of the fold's validation nodes, shape ``(v, C)``; of numbers predictions, ``(v, 1)``."""
     sampled: NDArray[np.float32] = field(default_factory=lambda: NONE)
     """The same of the sample of unlabelled nodes."""
 
@@ -75,6 +75,12 @@ class Member:
 def reads_labels(options: Any) -> bool:
     """Whether a model with these options reads known labels at prediction."""
     return bool(getattr(options, "labels", 0) or getattr(options, "label_hops", 0))
+
+
+def settings_of(record: Record) -> dict[str, Any]:
+    """A run's options and training fields by name, without the seeds."""
+    both = {**record.options, **{name: value for name, value in record.config.items() if "seed" not in name}}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in both.items()}
 
 
 class Family(Protocol):
@@ -95,7 +101,7 @@ class Family(Protocol):
     def predict(
         self, members: Sequence[Member], graph: Graph, options: TrainingOptions
     ) -> Iterator[NDArray[np.floating[Any]]]:
-        """Probabilities of every class for every node, ``(n, C)``, of members of one shape, one after another.
+        """Probabilities of every class for every node, ``(n, C)``, or numbers, ``(n, 1)``, of members of one shape.
 
         The labels of the graph are those that may be shown: all that were known during fitting on the same graph, none
         on another.

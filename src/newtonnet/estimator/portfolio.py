@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 from newtonnet.datasets import Split
 from newtonnet.files import scratch
 from newtonnet.graphs import Graph
+from newtonnet.metrics import Truth
 from newtonnet.nn import find_model
 from newtonnet.search import shape_key
-from newtonnet.training import GAMMAS, Config, Progress, Setting, override
+from newtonnet.training import GAMMAS, Config, OnEpoch, Progress, Setting, override
 
 from .ensemble import Ensemble, OutOfFold, cross_fit, final_temperature, mix, select
 from .families import BANK, defaults_of, family_of
-from .members import Candidate, Member, TrainingOptions, reads_labels
-from .scoring import Shares, sharpened
+from .members import Candidate, Member, TrainingOptions, reads_labels, settings_of
+from .scoring import Shares
 
 NEWTONNET, INSTANT = "newtonnet", "ridge"
 MOST = 24
@@ -39,6 +40,8 @@ KEEP = 3
 """Of so many groups, one trains on to the next round."""
 ENOUGH = 40
 """Epochs that a try may take even if its share of the time is over; with fewer, nothing can be said about it."""
+LONG = 1.0
+"""Seconds of a first epoch after which no second one is needed to know how long an epoch takes."""
 FIRST, FIRST_EPOCHS = 0.4, 100
 """Share of the time that the first network may take for so many epochs: a short limit gives one usable model before
 anything else is tried."""
@@ -47,8 +50,32 @@ SAMPLE = 2_000
 
 Changes = dict[str, Any]
 
-ProgressCallback = Callable[[str, float, float], None]
-"""Called with the current step, its completed share, and the best setting's mean validation score so far."""
+
+@dataclass(frozen=True)
+class TriedSetting:
+    """A setting that was trained.
+
+    Attributes:
+        number: its place among the settings to try.
+        model: name of its model.
+        settings: options and training fields by name.
+        validation: mean validation score over the folds that it was trained on.
+        folds: number of these folds.
+        epochs: mean number of epochs over these folds.
+        seconds: time that it took so far.
+    """
+
+    number: int
+    model: str
+    settings: Mapping[str, Any]
+    validation: float
+    folds: int
+    epochs: float
+    seconds: float
+
+
+OnTrial = Callable[[TriedSetting], None]
+"""Called whenever a setting was trained."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +121,7 @@ class Portfolio:
     tried: int
     out_of_fold: OutOfFold
     probabilities: NDArray[np.float64]
-    """Of all nodes, by the ensemble, shape ``(n, C)``."""
+    """Of all nodes, by the ensemble, shape ``(n, C)``; of numbers predictions, ``(n, 1)``."""
     complete: bool
     """Whether there was time for everything."""
 
@@ -120,7 +147,8 @@ def candidates(
         kept = {**changes, **settings, **({} if labels else _without_labels(default))}
         if name in BANK:
             setting = override(default, kept)
-            setting = replace(setting, config=replace(setting.config, metric=config["metric"]))
+            own = {field: config[field] for field in ("metric", "loss") if field in config}
+            setting = replace(setting, config=replace(setting.config, **own))
         else:
             setting = override(default, {**kept, **config})
         tried.append(Candidate(name, setting))
@@ -184,6 +212,8 @@ class Watch:
     epochs: int = 0
     told: float = math.inf
     """When it was told to stop."""
+    hopeless: bool = False
+    """Whether it was told so since it cannot reach enough epochs in time."""
 
     def __post_init__(self) -> None:
         self.began = time.monotonic()
@@ -197,10 +227,12 @@ class Watch:
     def stop(self) -> bool:
         """Whether to stop now."""
         now = time.monotonic()
-        needed = (now - self.began) / max(self.epochs, 1) * self.enough
-        hopeless = not self.persistent and self.epochs >= 2 and self.began + needed > self.deadline.end
+        spent = now - self.began
+        known = self.epochs >= 2 or (self.epochs == 1 and spent > LONG)  # the first epoch may have work to do once
+        late = self.began + spent / max(self.epochs, 1) * self.enough > self.deadline.end
+        self.hopeless = self.hopeless or (known and late and not self.persistent)
         done = self.epochs >= self.enough and self.own.over(self.reserve)
-        if hopeless or done or self.deadline.over(self.reserve):
+        if self.hopeless or done or self.deadline.over(self.reserve):
             self.told = min(self.told, now)
         return self.told < math.inf
 
@@ -213,7 +245,8 @@ class Search:
     tried: Sequence[Candidate]
     folds: Sequence[Split]
     options: TrainingOptions
-    report: ProgressCallback | None = None
+    on_epoch: OnEpoch | None = None
+    on_trial: OnTrial | None = None
     trained: dict[int, dict[int, Member]] = field(default_factory=dict)
     paused: set[int] = field(default_factory=set)
     """Candidates that can train on: the time was over before they were."""
@@ -221,6 +254,8 @@ class Search:
     """Time that each candidate took."""
     overtime: float = 0.0
     """Longest time that a training took after it was told to stop, mostly for predictions."""
+    slow: dict[str, int] = field(default_factory=dict)
+    """Smallest size of a model that could not reach enough epochs in time; larger ones are not tried."""
 
     def train(
         self,
@@ -241,13 +276,19 @@ class Search:
                 self.paused |= {i for rest in groups[number:] for i in rest}
                 return
             candidates, splits = [self.tried[i] for i in group], [self.folds[fold] for fold in folds]
-            least = 0 if candidates[0].model in BANK else enough  # trees are useful after any time
+            model, size = candidates[0].model, _size(candidates[0])
+            if not persistent and size >= self.slow.get(model, math.inf):
+                self.paused |= set(group)
+                continue
+            least = 0 if model in BANK else enough  # trees are useful after any time
             tell = partial(self._tell, what, number, len(groups))
             watch = Watch(deadline, 1 / (len(groups) - number), least, persistent, 2 * self.overtime, tell)
-            rows = family_of(candidates[0].model).train(
+            rows = family_of(model).train(
                 self.graph, candidates, splits, self.options, stop=watch.stop, progress=watch.progress
             )
             ended = time.monotonic()
+            if watch.hopeless:
+                self.slow[model] = size  # smaller than one that was slow before, if there was one
             self.paused -= set(group)
             if watch.told < math.inf:
                 self.paused |= set(group)
@@ -257,17 +298,33 @@ class Search:
                 fine = {fold: member for fold, member in zip(folds, row, strict=True) if member.sound}
                 if fine:
                     self.trained[i] = {**self.trained.get(i, {}), **fine}
+                    if self.on_trial is not None:
+                        self.on_trial(self.tried_setting(i))
+
+    def tried_setting(self, number: int) -> TriedSetting:
+        """A candidate that was trained, as plain data."""
+        members = self.trained[number]
+        epochs = float(np.mean([member.record.outcome.epochs for member in members.values()]))
+        first = next(iter(members.values()))
+        reached = mean_score(members, list(members))
+        settings = settings_of(first.record)
+        return TriedSetting(number, first.model, settings, reached, len(members), epochs, self.seconds[number])
 
     def ranked(self, folds: Sequence[int]) -> list[int]:
         """The candidates, the best on these folds first."""
         return sorted(self.trained, key=lambda i: -mean_score(self.trained[i], folds))
 
     def _tell(self, what: str, number: int, groups: int, state: Progress) -> None:
-        if self.report is not None:
+        if self.on_epoch is not None:
             scores = [mean_score(members, list(members)) for members in self.trained.values()]
             running = 0.0 if math.isnan(state.validation) else state.validation
             share = (number + state.epoch / state.max_epochs) / groups
-            self.report(what, share, max(scores, default=running))
+            self.on_epoch(replace(state, step=what, share=share, best=max(scores, default=running)))
+
+
+def _size(candidate: Candidate) -> int:
+    """What the time of an epoch grows with, among settings of one model."""
+    return math.prod(getattr(candidate.setting.options, name, 1) for name in ("layers", "hidden", "degree"))
 
 
 def mean_score(members: Mapping[int, Member], folds: Sequence[int]) -> float:
@@ -282,8 +339,9 @@ def tune(
     options: TrainingOptions,
     *,
     deadline: Deadline,
-    shown: NDArray[np.int64] | None = None,
-    progress: ProgressCallback | None = None,
+    shown: NDArray[Any] | None = None,
+    on_epoch: OnEpoch | None = None,
+    on_trial: OnTrial | None = None,
 ) -> Portfolio:
     """Try all settings, train the best on, first on some folds and then on all, and average the best few, in time.
 
@@ -297,14 +355,15 @@ def tune(
         options: how to train.
         deadline: when to be done.
         shown: labels that the final model shows to members that read labels; all of the graph if None.
-        progress: called with the current step, its completed share, and the best score so far.
+        on_epoch: called after every epoch with the current step, its finished share, and the best score so far.
+        on_trial: called whenever a setting was trained.
     """
-    unlabelled = np.flatnonzero(graph.labels < 0)
+    unlabelled = np.flatnonzero((graph.labels < 0) & (graph.targets is None))  # for a temperature, which numbers lack
     rng = np.random.default_rng(options.seed)
     sample = np.sort(rng.choice(unlabelled, min(SAMPLE, len(unlabelled)), replace=False))
     with scratch(None, "newtonnet-paused-") as folder:
         options = replace(options, sample=sample, paused=folder)
-        search = Search(graph, tried, folds, options, progress)
+        search = Search(graph, tried, folds, options, on_epoch, on_trial)
         every = range(len(folds))
         first = every if len(tried) == 1 else every[: 3 if len(graph.labelled) <= SMALL else 1]
         rest = every[len(first) :]
@@ -318,7 +377,7 @@ def tune(
             finalists = _affordable(search, _finalists(search, first), len(rest) / len(first), deadline)
             groups = group_by_shape({i: tried[i] for i in finalists})
             search.train(groups, rest, deadline, "training the best settings", persistent=True)
-        return _conclude(search, ranked, graph.labels if shown is None else shown)
+        return _conclude(search, ranked, graph.truth if shown is None else shown)
 
 
 def _halve(search: Search, folds: Sequence[int], deadline: Deadline, *, last: bool) -> None:
@@ -326,13 +385,13 @@ def _halve(search: Search, folds: Sequence[int], deadline: Deadline, *, last: bo
     tried = search.tried
     instant = [i for i, candidate in enumerate(tried) if candidate.model == INSTANT]
     others = [i for i in range(len(tried)) if i not in instant]
-    scan = deadline.part(SCAN if len(tried) > 1 else 1.0)
+    share = SCAN if len(tried) > 1 else 1.0
     what = "trying settings" if len(tried) > 1 else "training"
-    search.train([[i] for i in instant], folds, scan, "a first answer")
+    search.train([[i] for i in instant], folds, deadline.part(share), "a first answer")
     if len(others) > 1 and deadline.end < math.inf:
         search.train([others[:1]], folds, deadline.part(FIRST), what, enough=FIRST_EPOCHS, persistent=True)
     groups = group_by_shape({i: tried[i] for i in others if i not in search.trained})
-    search.train(groups, folds, scan, what, persistent=not search.trained)
+    search.train(groups, folds, deadline.part(share), what, persistent=not search.trained)
     groups = [*groups, *([i] for i in search.trained if i in others and not any(i in group for group in groups))]
     end = deadline if last else deadline.part(HALVING)
     while True:
@@ -367,18 +426,18 @@ def _affordable(search: Search, finalists: Sequence[int], times: float, deadline
     return kept
 
 
-def _held(search: Search, ranked: Sequence[int]) -> tuple[dict[int, Shares], NDArray[np.int64], list[int]]:
+def _held(search: Search, ranked: Sequence[int]) -> tuple[dict[int, Shares], Truth, list[int]]:
     """Probabilities of the validation nodes of some folds, the nodes' classes, and the folds.
 
     The folds are those of the candidate that has most of them; candidates that lack one of them are left out.
     """
     folds = sorted(search.trained[max(ranked, key=lambda i: len(search.trained[i]))])
-    truth = search.graph.labels[np.concatenate([search.folds[fold].validation for fold in folds])]
+    truth = search.graph.truth[np.concatenate([search.folds[fold].validation for fold in folds])]
     whole = [i for i in ranked if set(folds) <= set(search.trained[i])]
     return {i: np.concatenate([search.trained[i][fold].held for fold in folds]) for i in whole}, truth, folds
 
 
-def _conclude(search: Search, ranked: Sequence[int], shown: NDArray[np.int64]) -> Portfolio:
+def _conclude(search: Search, ranked: Sequence[int], shown: NDArray[Any]) -> Portfolio:
     """Choose weights and temperature out of fold, and predict all nodes."""
     graph, trained, tried = search.graph, search.trained, search.tried
     metric = tried[0].setting.config.metric
@@ -394,7 +453,10 @@ def _conclude(search: Search, ranked: Sequence[int], shown: NDArray[np.int64]) -
     labels = shown if any(reads_labels(member.options) for member in members) else None
     ensemble = Ensemble(members, parts, graph.class_names, 1.0, labels, None if labels is None else graph.structure)
     average = ensemble.average(graph, search.options)
-    temperature = final_temperature(mix(held, weights), truth, singles, average[search.options.sample])
-    out_of_fold = replace(cross_fit(held, nodes, graph.labels, metric=metric), structure=graph.structure)
-    ensemble, shares = replace(ensemble, temperature=temperature), sharpened(average, temperature)
+    if not ensemble.numbers:
+        classes = truth.astype(np.int64)
+        temperature = final_temperature(mix(held, weights), classes, singles, average[search.options.sample])
+        ensemble = replace(ensemble, temperature=temperature)
+    out_of_fold = replace(cross_fit(held, nodes, graph.truth, metric=metric), structure=graph.structure)
+    shares = ensemble.calibrated(average)
     return Portfolio(ensemble, chosen, best, len(trained), out_of_fold, shares, complete=not search.paused)

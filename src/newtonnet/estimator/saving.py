@@ -1,4 +1,4 @@
-"""A classifier as one file: weights as safetensors, everything else as JSON in the header; no pickle."""
+"""An estimator as one file: weights as safetensors, everything else as JSON in the header; no pickle."""
 
 import json
 import math
@@ -18,10 +18,12 @@ from newtonnet.bank import check_bank
 from newtonnet.files import current, parse_json
 from newtonnet.metrics import Threshold
 from newtonnet.out_of_core import OUT_OF_CORE_MODEL
+from newtonnet.tables import Columns, Encoding
 from newtonnet.training import Record, read_tensors, write_tensors
 
 from .ensemble import Ensemble, OutOfFold
 from .families import BANK, defaults_of
+from .frames import FittedTables
 from .inputs import OUT_OF_CORE
 from .learned import curves, learned_filter
 from .members import Member
@@ -32,8 +34,12 @@ FORMAT = 2
 
 WIDEST, DEEPEST = 1024, 256
 """Widths, and other whole numbers among a model's options, that are plausible without a tensor that is as large."""
+CLASSIFIER, REGRESSOR = "classifier", "regressor"
+"""Kinds of estimators; a file that does not say is a classifier's."""
 PLAIN = ("settings_", "filter_weight_", "tried_", "complete_", "validation_score_", "homophily_", "n_features_in_")
 """Learned attributes that are plain data."""
+TARGET = ("target_name_", "target_mean_", "target_scale_")
+"""Those of a regressor alone."""
 SCALING, OUT_OF_FOLD, LABELS = "scaling", "out_of_fold", "labels"
 """Names of the tensors that belong to no member."""
 STORED_NAMES = {"time_limit": "time_budget"}
@@ -42,7 +48,7 @@ STORED_VALUES = {OUT_OF_CORE: "precomputed"}
 
 
 def save(classifier: Any, path: str | PathLike[str]) -> None:
-    """Write a fitted classifier to a file, atomically."""
+    """Write a fitted classifier or regressor to a file, atomically."""
     ensemble: Ensemble = classifier.ensemble_
     tensors = {
         f"{place}.{name}": tensor
@@ -57,20 +63,22 @@ def save(classifier: Any, path: str | PathLike[str]) -> None:
     if classifier.scaling_ is not None:
         tensors |= {f"{SCALING}.{name}": torch.from_numpy(part) for name, part in vars(classifier.scaling_).items()}
     if ensemble.labels is not None:
-        tensors[LABELS] = torch.from_numpy(ensemble.labels.astype(np.int32))
+        tensors[LABELS] = torch.from_numpy(
+            np.array(ensemble.labels, dtype=np.float64 if ensemble.numbers else np.int32)
+        )
     names = getattr(classifier, "feature_names_in_", None)
     parameters = classifier.get_params()
     seed = parameters["random_state"]
     parameters["random_state"] = int(seed) if isinstance(seed, Integral) else None
-    for name in ("settings", "class_weight"):
-        parameters[name] = dict(parameters[name]) if isinstance(parameters[name], Mapping) else parameters[name]
-    parameters["store"] = None if parameters["store"] is None else str(parameters["store"])
+    parameters |= {name: dict(value) for name, value in parameters.items() if isinstance(value, Mapping)}
+    if not ensemble.numbers:
+        parameters["store"] = None if parameters["store"] is None else str(parameters["store"])
+        parameters["regime"] = STORED_VALUES.get(parameters["regime"], parameters["regime"])
     parameters["device"] = str(parameters["device"])
-    parameters["regime"] = STORED_VALUES.get(parameters["regime"], parameters["regime"])
     described = {
         "format": FORMAT,
         "parameters": {STORED_NAMES.get(name, name): value for name, value in parameters.items()},
-        "classes": {"values": classifier.classes_.tolist(), "type": classifier.classes_.dtype.str},
+        **_own_part(classifier, ensemble),
         "class_names": list(ensemble.class_names),
         "temperature": ensemble.temperature,
         "structure": ensemble.structure,
@@ -82,7 +90,6 @@ def save(classifier: Any, path: str | PathLike[str]) -> None:
             "structure": out_of_fold.structure,
         },
         "notes": list(classifier.notes_),
-        "threshold": classifier.threshold_ and asdict(classifier.threshold_),
         "members": [
             {
                 "model": member.model,
@@ -97,17 +104,40 @@ def save(classifier: Any, path: str | PathLike[str]) -> None:
         "records": [record.to_json() for record in classifier.records_],
         "learned": {name: _finite(getattr(classifier, name)) for name in PLAIN},
         "feature_names": None if names is None else names.tolist(),
+        "tables": classifier.tables_ and asdict(classifier.tables_),
     }
     write_tensors(Path(path), json.dumps(described, allow_nan=False, default=_own_number), tensors)
 
 
+def _own_part(estimator: Any, ensemble: Ensemble) -> dict[str, Any]:
+    """What only one kind of estimator has."""
+    if ensemble.numbers:
+        return {"kind": REGRESSOR, "target": {name: getattr(estimator, name) for name in TARGET}}
+    return {
+        "classes": {"values": estimator.classes_.tolist(), "type": estimator.classes_.dtype.str},
+        "threshold": estimator.threshold_ and asdict(estimator.threshold_),
+    }
+
+
+def stored_kind(path: str | PathLike[str]) -> str:
+    """Whether a model file holds a classifier or a regressor; files that cannot be read are left to :func:`load`."""
+    try:
+        return str(parse_json(read_tensors(_file(path))[0]).get("kind", CLASSIFIER))
+    except (ValueError, AttributeError, FileNotFoundError):
+        return CLASSIFIER
+
+
+def _file(path: str | PathLike[str]) -> Path:
+    return current(Path(path), "model.safetensors") if Path(path).is_dir() else Path(path)  # its name in a run folder
+
+
 def load(kind: type[Any], path: str | PathLike[str]) -> Any:
-    """Read a classifier of this class; a ValueError for any other file.
+    """Read an estimator of this class; a ValueError for any other file.
 
     What the file says is not trusted: sizes are compared with the tensors that are there before anything is allocated,
     and ``store`` is None, because a file must not choose where :meth:`predict_proba` writes.
     """
-    path = current(Path(path), "model.safetensors") if Path(path).is_dir() else Path(path)  # its name in a run folder
+    path = _file(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path} is not a file; give the model file that save() wrote, or a run folder")
     try:
@@ -123,6 +153,9 @@ def load(kind: type[Any], path: str | PathLike[str]) -> Any:
         raise ValueError(f"{path} has format {version}, this version reads up to {FORMAT}; install a newer newtonnet")
     if not right:
         raise ValueError(f"{path} was changed after it was saved: its checksum differs; save the model again")
+    wanted = REGRESSOR if kind.__name__.endswith("Regressor") else CLASSIFIER
+    if (found := described.get("kind", CLASSIFIER)) != wanted:
+        raise ValueError(f"{path} holds a {found}, not a {wanted}; load it with NewtonNet{str(found).capitalize()}")
     try:
         return _rebuilt(kind, described, tensors)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as reason:
@@ -132,18 +165,31 @@ def load(kind: type[Any], path: str | PathLike[str]) -> Any:
 def _rebuilt(kind: type[Any], described: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Any:
     present = {stored: name for name, stored in STORED_NAMES.items()}
     parameters = {present.get(name, name): value for name, value in described["parameters"].items()}
-    if parameters["regime"] in STORED_VALUES.values():
+    if parameters.get("regime") in STORED_VALUES.values():
         parameters["regime"] = OUT_OF_CORE
-    classifier = kind(**parameters | {"store": None})
+    classifier = kind(**parameters | ({"store": None} if "store" in parameters else {}))
     rows, names = described["members"], tuple(described["class_names"])
-    classifier.classes_ = _classes(described["classes"], len(names))
+    numbers = described.get("kind") == REGRESSOR
+    if numbers != (len(names) == 1):
+        raise ValueError(f"a classifier has several classes and a regressor has one name, got {len(names)}")
+    if numbers:
+        for name in TARGET:
+            setattr(classifier, name, described["target"][name])
+        if not (math.isfinite(classifier.target_mean_) and 0 < classifier.target_scale_ < math.inf):
+            raise ValueError("a finite mean and a scale above 0 of the targets are expected")
+    else:
+        classifier.classes_ = _classes(described["classes"], len(names))
+        threshold = described.get("threshold")
+        classifier.threshold_ = None if threshold is None else Threshold(**threshold)
     sizes = described["learned"]["n_features_in_"], len(names)
     members = [_member(row, place, tensors, sizes) for place, row in enumerate(rows)]
     weights, temperature = [row["weight"] for row in rows], described["temperature"]
     if not members or abs(math.fsum(weights) - 1) > 1e-6 or min(weights) < 0 or not 0 < temperature < math.inf:
         raise ValueError("weights of members that sum to 1, and a temperature above 0, are expected")
-    labels = None
-    if LABELS in tensors:
+    labels: NDArray[Any] | None = None
+    if LABELS in tensors and numbers:
+        labels = _floats(tensors, LABELS, len(tensors[LABELS]), gaps=True)
+    elif LABELS in tensors:
         labels = _numbers(tensors, LABELS, "i", len(tensors[LABELS]), below=len(names)).astype(np.int64)
     classifier.ensemble_ = Ensemble(members, weights, names, temperature, labels, described.get("structure"))
     classifier.scaling_ = _scaling(tensors, sizes[0]) if f"{SCALING}.columns" in tensors else None
@@ -153,14 +199,23 @@ def _rebuilt(kind: type[Any], described: Mapping[str, Any], tensors: Mapping[str
     classifier.records_ = [Record.from_json(line) for line in described["records"]]
     classifier.history_ = curves(classifier.records_)
     classifier.filter_ = learned_filter(classifier.records_)
-    threshold = described.get("threshold")
-    classifier.threshold_ = None if threshold is None else Threshold(**threshold)
     for name in PLAIN:
         value = described["learned"][name]
         setattr(classifier, name, float("nan") if value is None else value)
+    classifier.tables_ = _tables(tables) if (tables := described.get("tables")) else None
     if described.get("feature_names") is not None:
         classifier.feature_names_in_ = np.array(described["feature_names"], dtype=object)
     return classifier
+
+
+def _tables(stored: Mapping[str, Any]) -> FittedTables:
+    """How tables were read, as the file says it."""
+    columns, rows = stored["columns"], stored["encoding"]["columns"]
+    return FittedTables(
+        Columns(**{**columns, "unused": tuple(columns["unused"])}),
+        Encoding.from_json(json.dumps(rows)),
+        tuple(stored["class_names"]),
+    )
 
 
 def _classes(stored: Mapping[str, Any], count: int) -> NDArray[Any]:
@@ -207,6 +262,16 @@ def _numbers(tensors: Mapping[str, Tensor], name: str, kind: str, *shape: int, b
     return array
 
 
+def _floats(tensors: Mapping[str, Tensor], name: str, *shape: int, gaps: bool = False) -> NDArray[np.float64]:
+    """A tensor of numbers as targets, of this shape and finite; NaN is allowed where there may be gaps."""
+    array: NDArray[Any] = tensors[name].numpy()
+    if array.dtype != np.float64 or array.shape != shape:
+        raise ValueError(f"tensor {name} is {array.dtype} of shape {array.shape}, {shape} expected")
+    if not (np.isfinite(array) | (gaps & np.isnan(array))).all():
+        raise ValueError(f"tensor {name} holds numbers that cannot be")
+    return array
+
+
 def _scaling(tensors: Mapping[str, Tensor], features: int) -> Scaling:
     count = len(tensors[f"{SCALING}.columns"])
     columns = _numbers(tensors, f"{SCALING}.columns", "i", count, below=features)
@@ -220,14 +285,21 @@ def _scaling(tensors: Mapping[str, Tensor], features: int) -> Scaling:
 def _out_of_fold(described: Mapping[str, Any], tensors: Mapping[str, Tensor], classes: int) -> OutOfFold:
     count = sum(described["sizes"])
     nodes = _numbers(tensors, f"{OUT_OF_FOLD}.nodes", "i", count)
-    shares = _numbers(tensors, f"{OUT_OF_FOLD}.probabilities", "f", count, classes, below=1.001)
-    truth = _numbers(tensors, f"{OUT_OF_FOLD}.truth", "i", count, below=classes)
-    if min(nodes.min(initial=0), shares.min(initial=0), truth.min(initial=0)) < 0:
+    shares: NDArray[Any]
+    truth: NDArray[Any]
+    if classes == 1:
+        shares = _floats(tensors, f"{OUT_OF_FOLD}.probabilities", count, 1)
+        truth = _floats(tensors, f"{OUT_OF_FOLD}.truth", count)
+        least = nodes.min(initial=0)
+    else:
+        shares = _numbers(tensors, f"{OUT_OF_FOLD}.probabilities", "f", count, classes, below=1.001)
+        truth = _numbers(tensors, f"{OUT_OF_FOLD}.truth", "i", count, below=classes)
+        least = min(nodes.min(initial=0), shares.min(initial=0), truth.min(initial=0))
+    if least < 0:
         raise ValueError("out-of-fold predictions hold numbers that cannot be")
     ends, calibration = np.cumsum(described["sizes"])[:-1], tuple(described["calibration"])
-    parts = (np.split(array, ends) for array in (nodes, shares, truth))
-    nodes, shares, truth = parts
-    return OutOfFold(nodes, shares, described["scores"], calibration, truth, described["structure"])
+    by_fold = [np.split(array, ends) for array in (nodes, shares, truth)]
+    return OutOfFold(by_fold[0], by_fold[1], described["scores"], calibration, by_fold[2], described["structure"])
 
 
 def _own_number(value: Any) -> Any:

@@ -6,6 +6,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import softmax
 from scipy.stats import rankdata
 
+from newtonnet.metrics import NUMBER_METRICS, Truth
 from newtonnet.metrics import Shares as Shares
 from newtonnet.metrics import score as score
 
@@ -17,17 +18,23 @@ GROUPS = 50
 """Groups of nodes that are left out in turn to find the error of a score that has no formula."""
 
 
-def influence(metric: str, shares: Shares, truth: NDArray[np.int64]) -> NDArray[np.float64]:
+def influence(metric: str, shares: Shares, truth: Truth) -> NDArray[np.float64]:
     r"""How much each node moves the score, shape ``(v,)``; the mean is 0.
 
     The standard error of a score is :math:`\sqrt{\sum_i z_i^2} / v`; for the difference of two models' scores on the
     same nodes it is that of :math:`z_i - z'_i`. For accuracy, z is 1 for a correct node and 0 for another, less the
     accuracy; for ROC-AUC, the share of the other class that lies on the right side of the node, less the AUC, divided
-    by the share of the node's class.
+    by the share of the node's class. For R² and its like, with a node's error :math:`e_i` and that of the best constant
+    :math:`d_i`, z is :math:`((1 - R^2) d_i - e_i) / \bar d`.
 
     References:
         DeLong, DeLong, Clarke-Pearson, Comparing the Areas under Two or More Correlated ROC Curves, 1988.
     """
+    if metric in NUMBER_METRICS:
+        error, constant = truth - shares[:, 0], truth - (truth.mean() if metric == "r2" else np.median(truth))
+        error, constant = (error**2, constant**2) if metric == "r2" else (np.abs(error), np.abs(constant))
+        return np.asarray((constant * error.mean() / (constant.mean() or 1.0) - error) / (constant.mean() or 1.0))
+    truth = truth.astype(np.int64)
     if metric == "accuracy":
         right = (shares.argmax(axis=1) == truth).astype(np.float64)
         return np.asarray(right - right.mean())
@@ -54,6 +61,14 @@ def _jackknife(metric: str, shares: Shares, truth: NDArray[np.int64]) -> NDArray
 def likelihood(shares: Shares, truth: NDArray[np.int64]) -> float:
     """Mean logarithm of the probability of the true class, clipped below at 1e-7."""
     return float(np.log(np.maximum(shares[np.arange(len(truth)), truth], 1e-7)).mean())
+
+
+def merit(metric: str, answers: Shares, truth: Truth) -> tuple[float, float]:
+    """What averages are compared by: the score to a tenth of a point, then the likelihood, or less error of numbers."""
+    if metric not in NUMBER_METRICS:
+        return round(score(metric, answers, truth), 3), likelihood(answers, truth.astype(np.int64))
+    reached = score(metric, answers, truth)
+    return round(reached, 3), reached
 
 
 def calibration_bins(shares: Shares, truth: NDArray[np.int64]) -> list[tuple[float, float, int]]:

@@ -1,5 +1,7 @@
 """Cross-validation of an estimator on the nodes of a graph."""
 
+from __future__ import annotations  # so that help() prints the names of types and not all that they stand for
+
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,11 +13,14 @@ from sklearn.base import clone
 
 from newtonnet.datasets import Split
 from newtonnet.graphs import Graph, check_trainable
+from newtonnet.training import OnEpoch
 
 from .classifier import NewtonNetClassifier
-from .folds import deal, node_numbers
-from .inputs import read_labels
-from .portfolio import ProgressCallback
+from .estimator import GraphEstimator
+from .folds import deal, node_numbers, strata
+from .frames import read_fitted
+from .inputs import AUTO, read_labels
+from .portfolio import OnTrial
 from .scoring import score
 
 
@@ -28,12 +33,13 @@ class CrossValidation:
         seconds: time of each fit, shape ``(S,)``.
         estimators: the fitted estimator of each split.
         test: the held-out nodes of each split.
-        probabilities: their predicted probabilities, shape ``(t, C)`` for each split.
+        probabilities: their predicted probabilities, shape ``(t, C)`` for each split; of numbers as targets their
+            predictions, ``(t, 1)``.
     """
 
     scores: NDArray[np.float64]
     seconds: NDArray[np.float64]
-    estimators: Sequence[NewtonNetClassifier]
+    estimators: Sequence[GraphEstimator]
     test: Sequence[NDArray[np.int64]]
     probabilities: Sequence[NDArray[np.float64]]
 
@@ -49,13 +55,14 @@ class CrossValidation:
 
 
 def cross_validate(
-    estimator: NewtonNetClassifier,
+    estimator: GraphEstimator,
     graph: Any,
     splits: int | Iterable[Split | tuple[ArrayLike, ArrayLike]] = 5,
     *,
     y: ArrayLike | None = None,
     stop: Callable[[], bool] | None = None,
-    progress: Callable[[int], ProgressCallback] | None = None,
+    on_epoch: OnEpoch | None = None,
+    on_trial: OnTrial | None = None,
 ) -> CrossValidation:
     """Fit a clone of the estimator on every split and score it on the held-out nodes.
 
@@ -66,14 +73,17 @@ def cross_validate(
         graph: anything that its ``fit`` takes.
         splits: number of stratified folds, :class:`~newtonnet.datasets.Split` objects, or pairs of training and test
             nodes, as numbers or masks.
-        y: labels; the graph's own if not given.
+        y: labels, numbers as targets, or the column of two tables that holds them; the graph's own if not given.
         stop: called after every epoch; if it returns True, the splits done so far are returned, at least one.
-        progress: from the number of a split to the progress callback of its fit.
+        on_epoch: called after every epoch, as by the estimator's ``fit``.
+        on_trial: called whenever a setting was trained, as by the estimator's ``fit``.
 
     Returns:
         Scores and predictions.
     """
-    whole, classes = read_labels(graph, y)
+    numbers = not isinstance(estimator, NewtonNetClassifier)
+    graph, y, _ = read_fitted(graph, y, standardise=estimator.standardise == AUTO, numbers=numbers)
+    whole, classes = (estimator.read(graph, y), None) if numbers else read_labels(graph, y)
     check_trainable(whole)
     if isinstance(splits, int | np.integer):
         parts = fold_pairs(whole, int(splits))
@@ -87,16 +97,17 @@ def cross_validate(
     if not parts:
         raise ValueError("splits must be at least one, got none")
     scores, seconds, fitted, held = [], [], [], []
-    for number, (train, test) in enumerate(parts):
+    for train, test in parts:
         labels = np.full(whole.nodes, -1, dtype=np.int64)
         labels[train] = whole.labels[train]
         began = time.monotonic()
-        one = clone(estimator).fit(whole.relabelled(labels), stop=stop, progress=progress and progress(number))
-        one.classes_ = classes
-        shares = one.predict_proba(whole)[test]
+        one = clone(estimator).fit(whole.relabelled(labels), stop=stop, on_epoch=on_epoch, on_trial=on_trial)
+        if classes is not None:
+            one.classes_ = classes
+        shares = one.answers(whole)[test]
         fitted.append(one)
         held.append(shares)
-        scores.append(score(one.metric, shares, whole.labels[test]))
+        scores.append(score(one.metric, shares, whole.truth[test]))
         seconds.append(time.monotonic() - began)
         if stop is not None and stop():
             break
@@ -115,7 +126,7 @@ def fold_pairs(graph: Graph, count: int, *, seed: int = 0) -> list[tuple[NDArray
     nodes = graph.labelled
     if not 2 <= count <= len(nodes):
         raise ValueError(f"folds must be between 2 and the {len(nodes)} labelled nodes, got {count}")
-    places = deal(graph.labels[nodes], count, np.random.default_rng(seed))
+    places = deal(strata(graph), count, np.random.default_rng(seed))
     return [(nodes[places != fold], nodes[places == fold]) for fold in range(count)]
 
 

@@ -1,16 +1,22 @@
 """What an explanation holds: contributions of nodes, features and frequency bands to the difference of two logits."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from html import escape
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from newtonnet.drawing import bar_plot, small_table
 from newtonnet.graphs import Graph
 
-Pair = tuple[int, int]
-"""The class that is explained, and the one that it is compared with."""
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+Pair = tuple[int, int | None]
+"""The class that is explained, and the one that it is compared with; ``(0, None)`` for a number, which is explained
+itself."""
 
 BAND_NAMES = ("low", "middle", "high")
 UNRESOLVED = "unresolved"
@@ -22,17 +28,17 @@ FAR = -1
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    r"""Why a model prefers one class to another for a node.
+    r"""Why a model prefers one class to another for a node, or predicts its number.
 
-    The difference of the two logits is split three times, each time completely:
+    The difference of the two logits (or the number :math:`z_a` itself) is split three times, each time completely:
 
     .. math:: z_a - z_b = \sum_j n_j + \beta + \rho = \sum_f x_f + \beta + \rho = \sum_b s_b + \beta + \rho
 
     Attributes:
         node: the explained node.
-        classes: the two classes a and b, by default the most probable one and the runner-up.
+        classes: the two classes a and b, by default the most probable one and the runner-up; ``(0, None)`` of a number.
         method: how the contributions were found, in a few words.
-        total: :math:`z_a - z_b`.
+        total: :math:`z_a - z_b`, or the predicted number.
         bias: :math:`\beta`, what the model answers by its biases alone: nodes whose features are all 0.
         remainder: :math:`\rho`, what the method could not attribute; 0 but for rounding where it is exact.
         nodes: nodes that contribute, ascending, ``(m,)``.
@@ -41,6 +47,9 @@ class Explanation:
         features: :math:`x_f`, over all nodes, for each feature and then for each of the further inputs.
         inputs: names of the further inputs, such as ``links``.
         bands: :math:`s_b` by name: low, middle and high frequencies, and ``unresolved``.
+        node_names: one for each node of the graph, or none; only for showing it, as are the next two.
+        class_names: one for each class, or none.
+        feature_names: one for each feature, or none.
     """
 
     node: int
@@ -55,6 +64,9 @@ class Explanation:
     features: NDArray[np.float64]
     inputs: tuple[str, ...]
     bands: Mapping[str, float]
+    node_names: Sequence[str] = field(default=(), repr=False)
+    class_names: Sequence[str] = field(default=(), repr=False)
+    feature_names: Sequence[str] = field(default=(), repr=False)
 
     @property
     def by_hops(self) -> dict[int, float]:
@@ -70,6 +82,45 @@ class Explanation:
         """The features that contribute most, in either direction: number and contribution; none that are 0."""
         order = np.argsort(-np.abs(self.features), kind="stable")[:count]
         return [(int(i), float(self.features[i])) for i in order if self.features[i] != 0]
+
+    def plot(self, top: int = 8) -> "Figure":
+        """Bars of what contributes most, as a figure of plotly: frequency bands, features and nodes.
+
+        Args:
+            top: number of nodes and of features with a bar of their own; all others share one.
+        """
+        return bar_plot(list(self._strongest(top).items()), self._title())
+
+    def _repr_html_(self) -> str:
+        tables = [
+            small_table([(name, f"{value:+.3f}") for name, value in bars], caption=what)
+            for what, bars in self._strongest(5).items()
+        ]
+        cells = "".join(f'<td style="vertical-align:top">{one}</td>' for one in tables)
+        return f"<p>{escape(self._title())}</p><table><tr>{cells}</tr></table>"
+
+    def _title(self) -> str:
+        names = [
+            self.class_names[code] if self.class_names else f"class {code}" for code in self.classes if code is not None
+        ]
+        what = f"{names[0]} rather than {names[1]}, by {self.total:+.2f}" if len(names) == 2 else f"{self.total:.4g}"
+        return f"{self._name(self.node)}: {what} (bias {self.bias:+.4g})"
+
+    def _name(self, node: int) -> str:
+        return self.node_names[node] if self.node_names else f"node {node}"
+
+    def _strongest(self, top: int) -> dict[str, list[tuple[str, float]]]:
+        """Named contributions of the bands, and of the strongest features and nodes with the sum of all others."""
+        count = len(self.features) - len(self.inputs)
+        names = [*(self.feature_names or (f"feature {i}" for i in range(count))), *self.inputs]
+        features = [(names[i], value) for i, value in self.top_features(top)]
+        nodes = [(self._name(node), value) for node, _, value in self.top_nodes(top)]
+        groups = {"frequencies": list(self.bands.items()), "features": features, "nodes": nodes}
+        for what, all_of_them in (("features", self.features), ("nodes", self.contributions)):
+            others = float(all_of_them.sum() - sum(value for _, value in groups[what]))
+            if np.count_nonzero(all_of_them) > top:
+                groups[what].append(("all others", others))
+        return groups
 
 
 def make_explanation(
@@ -149,7 +200,22 @@ def combine(parts: Sequence[Explanation], weights: Sequence[float]) -> Explanati
         features=features,
         inputs=names,
         bands={name: value for name, value in bands.items() if any(name in part.bands for part in parts)},
+        node_names=first.node_names,
+        class_names=first.class_names,
+        feature_names=first.feature_names,
     )
+
+
+def rescale(explanation: Explanation, factor: float, offset: float) -> Explanation:
+    """The explanation of ``factor`` times the number plus ``offset``, which belongs to the bias."""
+    scaled = combine([explanation], [factor])
+    return replace(scaled, total=scaled.total + offset, bias=scaled.bias + offset)
+
+
+def contrast(values: NDArray[np.float64], pair: Pair) -> NDArray[np.float64]:
+    """The difference of two classes along the last axis, or a number's own values."""
+    first, second = pair
+    return np.asarray(values[..., first] if second is None else values[..., first] - values[..., second])
 
 
 def describe(
@@ -174,8 +240,7 @@ def describe(
     nodes, features = explanation.top_nodes(top), explanation.top_features(top)
     return {
         "node": name(explanation.node),
-        "class": graph.class_names[explanation.classes[0]],
-        "against": graph.class_names[explanation.classes[1]],
+        **_named(explanation.classes, graph.class_names),
         "method": explanation.method,
         "total": explanation.total,
         "bias": explanation.bias,
@@ -187,6 +252,11 @@ def describe(
         "other_features": float(explanation.features.sum() - sum(value for _, value in features)),
         "bands": dict(explanation.bands),
     }
+
+
+def _named(pair: Pair, names: Sequence[str]) -> dict[str, str]:
+    """The two classes, or the number, by name."""
+    return {"target": names[0]} if pair[1] is None else {"class": names[pair[0]], "against": names[pair[1]]}
 
 
 def hop_distances(graph: Graph, node: int) -> NDArray[np.int64]:

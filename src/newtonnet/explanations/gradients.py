@@ -80,9 +80,10 @@ def explain_by_gradient(
 
 
 def _differences(logits: Tensor, nodes: Sequence[int], pairs: Sequence[Pair]) -> Tensor:
-    """The differences of two logits that are explained, one for each node."""
-    first, second = (logits[list(nodes), 0, list(classes)] for classes in zip(*pairs, strict=True))
-    return first - second
+    """The differences of two logits that are explained, one for each node, or the numbers themselves."""
+    first, second = zip(*pairs, strict=True)
+    found = logits[list(nodes), 0, list(first)]
+    return found if logits.shape[2] == 1 else found - logits[list(nodes), 0, list(second)]
 
 
 def is_piecewise_linear(model: Population) -> bool:

@@ -23,7 +23,7 @@ def explain(
     inputs: Inputs | None = None,
     distances: Sequence[NDArray[np.signedinteger]] | None = None,
 ) -> list[Explanation]:
-    """Why a network prefers one class to another for each of some nodes.
+    """Why a network prefers one class to another, or predicts a number, for each of some nodes.
 
     A spectral network is explained exactly, a stack of ReLU layers by gradient times input, any other model by
     integrated gradients.
@@ -32,7 +32,8 @@ def explain(
         model: a population of one member, on the CPU.
         graph: the graph.
         nodes: the nodes to explain.
-        pairs: two classes for each of them; the most probable one and the runner-up if not given.
+        pairs: two classes for each of them, ``(0, None)`` for a number; the most probable class and the runner-up if
+            not given.
         inputs: what ``model.prepare(graph)`` returned, if that is known.
         distances: for each node the :func:`hop_distances`, if they are known.
     """
@@ -43,6 +44,8 @@ def explain(
         raise ValueError(f"node {outside[0]} is not in the graph, whose nodes are 0..{graph.nodes - 1}")
     inputs = model.prepare(graph) if inputs is None else inputs
     distances = [hop_distances(graph, node) for node in nodes] if distances is None else distances
+    if pairs is None and graph.targets is not None:
+        pairs = [(0, None)] * len(nodes)
     if pairs is None:
         with torch.no_grad():
             order = model(inputs)[list(nodes), 0].argsort(dim=1, descending=True, stable=True)

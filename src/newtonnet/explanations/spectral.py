@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from newtonnet.graphs import Features, Graph, Operator, band_coefficients, propagate
 from newtonnet.nn import Inputs, SpectralNet
 
-from .explanation import Explanation, Pair, make_explanation
+from .explanation import Explanation, Pair, contrast, make_explanation
 
 EXACT = "exact: filter row and ReLU pattern"
 
@@ -79,13 +79,16 @@ def _explain(
     distances: NDArray[np.signedinteger],
 ) -> Explanation:
     """One explanation from the rows of the filter, ``(n, 1)`` or ``(n, C)``."""
-    first, second = (rows[:, 0 if rows.shape[1] == 1 else c] for c in pair)
+    # A number is compared with nothing: a second row of zeros.
+    one, two = both = pair[0], pair[0] if pair[1] is None else pair[1]
+    first, second = (rows[:, 0 if rows.shape[1] == 1 else c] for c in both)
+    second = np.zeros_like(second) if pair[1] is None else second
     signals, biases = encoded.signals, encoded.biases
-    parts = first * signals[:, pair[0]] - second * signals[:, pair[1]]
-    bias = float(first @ biases[:, pair[0]] - second @ biases[:, pair[1]])
+    parts = first * signals[:, one] - second * signals[:, two]
+    bias = float(first @ biases[:, one] - second @ biases[:, two])
     total = float(parts.sum()) + bias
-    features = encoded.features(graph.features, pair, first, second)
-    split = None if bands is None else bands.of(pair, first, second)
+    features = encoded.features(graph.features, both, first, second)
+    split = None if bands is None else bands.of(both, first, second)
     names: tuple[str, ...] = ()
     if branch is not None:
         links, own_bias = branch.contributions(node, pair)
@@ -123,7 +126,7 @@ class _Encoded:
     signals: Array
     biases: Array
 
-    def features(self, features: Features, pair: Pair, first: Array, second: Array) -> Array:
+    def features(self, features: Features, pair: tuple[int, int], first: Array, second: Array) -> Array:
         """What each feature contributes over all nodes, given the rows of the filter for both classes, ``(F,)``."""
         total = np.zeros_like(self.first)
         for rows in _row_blocks(np.flatnonzero((first != 0) | (second != 0))):
@@ -176,24 +179,24 @@ class _Branch:
         inside = slice(adjacency.indptr[node], adjacency.indptr[node + 1])
         linked, weights = adjacency.indices[inside], adjacency.data[inside].astype(np.float64)
         hidden = weights @ self.first[linked] + self.bias
-        turned = (hidden > 0) * (self.second[:, pair[0]] - self.second[:, pair[1]])
+        turned = (hidden > 0) * contrast(self.second, pair)
         links = np.zeros(self.graph.nodes)
         links[linked] = weights * (self.first[linked] @ turned)
-        return links, float(self.bias @ turned + self.last[pair[0]] - self.last[pair[1]])
+        return links, float(self.bias @ turned + contrast(self.last, pair))
 
 
 class _Bands:
     """What the encoder's output has in the low and in the high band, for the classes of these pairs."""
 
     def __init__(self, operator: Operator, encoded: _Encoded, pairs: Sequence[Pair]) -> None:
-        self.classes = sorted({c for pair in pairs for c in pair})
+        self.classes = sorted({c for pair in pairs for c in pair if c is not None})
         self.signals = encoded.signals[:, self.classes]
         block = torch.from_numpy(self.signals).to(operator.matrix.dtype)
         outer = band_coefficients()[[0, 2]].T  # the middle band is what these two leave
         parts = propagate(operator, torch.stack([block, block], dim=1), outer)
         self.low, self.high = (part.double().numpy() for part in parts.unbind(dim=1))
 
-    def of(self, pair: Pair, first: Array, second: Array) -> Array:
+    def of(self, pair: tuple[int, int], first: Array, second: Array) -> Array:
         """Contributions of low, middle and high frequencies, given the rows of the filter for both classes."""
         a, b = (self.classes.index(c) for c in pair)
         low, high, whole = (first @ x[:, a] - second @ x[:, b] for x in (self.low, self.high, self.signals))

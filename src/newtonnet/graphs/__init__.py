@@ -14,9 +14,10 @@ from .graph import (
     read_rows,
     row_chunks,
 )
-from .measures import Homophily, homophily
+from .measures import Homophily, assortativity, homophily
 from .operators import Operator, csr_tensor, normalise, normalised_operator, sparse_tensor
 from .plan import row_blocks
+from .plotting import plot_graph
 from .propagation import propagate
 from .spectra import BANDS, Density, band_coefficients, energy_density, spectral_density, spectrum
 
@@ -28,6 +29,7 @@ __all__ = [
     "Homophily",
     "Operator",
     "as_graph",
+    "assortativity",
     "band_coefficients",
     "check_trainable",
     "code_labels",
@@ -47,6 +49,7 @@ __all__ = [
     "named_classes",
     "normalise",
     "normalised_operator",
+    "plot_graph",
     "propagate",
     "read_rows",
     "row_blocks",

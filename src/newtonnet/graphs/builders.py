@@ -1,5 +1,7 @@
 """Graphs from what people have: edge lists, scipy matrices, networkx graphs, PyTorch Geometric data; and labels."""
 
+from __future__ import annotations  # so that help() prints the names of types and not all that they stand for
+
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +10,7 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from .graph import Features, Graph, check_int32, check_weights, compact
+from .graph import NO_ROWS, Features, Graph, check_int32, check_weights, compact
 
 if TYPE_CHECKING:  # slow to import, and already imported by a caller who passes their objects
     import networkx as nx
@@ -136,6 +138,8 @@ def as_graph(data: Any) -> Graph:
         got = f"({', '.join(type(part).__name__ for part in data)})"
     if hasattr(data[0] if isinstance(data, tuple) and data else data, "columns"):
         got += "; use load_tables(nodes, edges) of newtonnet.tables for two frames"
+    elif isinstance(data, list):
+        got += f"; {NO_ROWS}"
     elif isinstance(data, tuple):
         got += "; convert a dense matrix with scipy.sparse.csr_array"
     raise TypeError(
@@ -145,7 +149,7 @@ def as_graph(data: Any) -> Graph:
 
 
 def from_networkx(
-    graph: "nx.Graph",
+    graph: nx.Graph,
     *,
     features: str = "x",
     label: str = "y",
@@ -205,7 +209,7 @@ def _weight(u: Any, v: Any, value: Any) -> float:
         raise ValueError(f"edge {u!r} to {v!r} has the weight {value!r}; expected a number above 0") from None
 
 
-def from_pyg(data: "Data", *, name: str = "graph", directed: bool = False) -> Graph:
+def from_pyg(data: Data, *, name: str = "graph", directed: bool = False) -> Graph:
     """A graph from ``x``, ``edge_index``, ``edge_weight`` (or ``edge_attr``) and ``y`` of PyTorch Geometric data.
 
     Classes are the sorted values of ``y``; -1 and NaN mean unknown. Masks are ignored.
@@ -297,7 +301,10 @@ def _of_one_kind(found: list[Any]) -> NDArray[Any]:
     if values.dtype.kind == "f":
         broken = values[~np.isfinite(values) | (values != np.round(values)) | (np.abs(values) > 2**53)]
         if len(broken):
-            raise ValueError(f"labels must be classes, got the number {broken[0]}; use whole numbers or strings")
+            raise ValueError(
+                f"labels must be classes, got the number {broken[0]}; use whole numbers or strings, or "
+                "NewtonNetRegressor to predict numbers"
+            )
         values = values.astype(np.int64)
     return values
 

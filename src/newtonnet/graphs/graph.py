@@ -6,25 +6,35 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import InitVar, dataclass
 from functools import cached_property
-from typing import Any, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from newtonnet.drawing import small_table
+
 from .plan import row_blocks
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 Features: TypeAlias = NDArray[np.float32] | sp.csr_array
 
 MOST = np.iinfo(np.int32).max - 64
 """Nodes, features or entries that int32 indices can count, with room for the entries that kernels read ahead."""
+NO_ROWS = (
+    "a graph cannot be cut into rows, as scikit-learn's cross_val_score, GridSearchCV and transformers do; use "
+    "newtonnet.cross_validate for scores, tune='auto' or settings=... for a search, and transform features before"
+)
+"""What composes with scikit-learn, and what to use instead of what does not."""
 CHUNK = 1 << 22
 """Bytes of an array that are processed at a time."""
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """An undirected graph with node features and, for some nodes, a class; frozen and validated.
+    """An undirected graph with node features and, for some nodes, a class or a number; frozen and validated.
 
     Build one with :func:`from_edges`, :func:`from_scipy`, :func:`from_networkx` or :func:`from_pyg`, which symmetrise,
     merge duplicates and drop self-loops. The constructor repairs nothing and raises an error for invalid input; so does
@@ -42,6 +52,8 @@ class Graph:
         text_labels: the labels were given as texts, even if the class names look like numbers or booleans.
         rows: edges as a data set stores them, int32, shape ``(2, R)``: directions, duplicates and self-loops, which the
             paper's released code counts; None where they are not kept. Not part of the checksum.
+        targets: for numbers instead of classes, float64, shape ``(n,)``, NaN where the number is unknown; ``labels``
+            are then 0 where it is known and -1 elsewhere, and the one class name is the name of the number.
         trusted: check only the shape and types of the adjacency and copy nothing, because it is a checked file that may
             be too large to read.
     """
@@ -55,11 +67,12 @@ class Graph:
     directed: bool = False
     rows: NDArray[np.int32] | None = None
     text_labels: bool = False
+    targets: NDArray[np.float64] | None = None
     trusted: InitVar[bool] = False
 
     def __post_init__(self, trusted: bool) -> None:
         if not trusted:
-            for name in ("features", "adjacency", "labels", "rows"):
+            for name in ("features", "adjacency", "labels", "rows", "targets"):
                 object.__setattr__(self, name, _frozen(getattr(self, name)))
         _check_features(self.features)
         n = self.features.shape[0]
@@ -67,6 +80,8 @@ class Graph:
         if not trusted:
             _check_entries(self.adjacency, directed=self.directed)
         _check_labels(self.labels, n, len(self.class_names))
+        if self.targets is not None:
+            _check_targets(self.targets, self.labels, self.class_names)
         if self.node_names and len(self.node_names) != n:
             raise ValueError(f"expected {n} node names, one for each row of features, got {len(self.node_names)}")
         if self.rows is not None and (
@@ -91,6 +106,8 @@ class Graph:
             self.name,
             self.directed,
             self.rows,
+            self.text_labels,
+            self.targets,
         )
         return Graph, parts  # the constructor checks what comes out of a pickle
 
@@ -109,9 +126,14 @@ class Graph:
         """Number of classes C."""
         return len(self.class_names)
 
+    @property
+    def truth(self) -> NDArray[np.int64] | NDArray[np.float64]:
+        """What is known of each node, shape ``(n,)``: its class, -1 where unknown, or its number, NaN where unknown."""
+        return self.labels if self.targets is None else self.targets
+
     @cached_property
     def labelled(self) -> NDArray[np.int64]:
-        """Nodes whose class is known, ascending."""
+        """Nodes whose class, or number, is known, ascending."""
         nodes = np.flatnonzero(self.labels >= 0)
         nodes.setflags(write=False)
         return nodes
@@ -131,7 +153,8 @@ class Graph:
     @cached_property
     def checksum(self) -> str:
         """Short hash of everything that training uses: features, adjacency and labels."""
-        return hash_arrays(self.features, self.adjacency, self.labels)
+        numbers = () if self.targets is None else (self.targets,)
+        return hash_arrays(self.features, self.adjacency, self.labels, *numbers)
 
     @cached_property
     def structure(self) -> str:
@@ -142,24 +165,78 @@ class Graph:
         """The same graph with other labels; edges and features are shared.
 
         Args:
-            labels: int64, shape ``(n,)``, -1 where the class is unknown.
+            labels: int64, shape ``(n,)``, -1 where the class is unknown. Of a graph with numbers they say whose number
+                stays known.
             class_names: one name for each class; the same if not given.
         """
         names = self.class_names if class_names is None else class_names
         _check_labels(labels, self.nodes, len(names))
-        labels = _frozen(labels)
+        numbers = None
+        if self.targets is not None and class_names is None:
+            numbers = np.where(labels >= 0, self.targets, np.nan)
+            _check_targets(numbers, labels, names)
+        return self._with(labels, names, numbers, text_labels=self.text_labels and class_names is None)
+
+    def with_targets(self, targets: NDArray[np.float64], name: str | None = None) -> "Graph":
+        """The same graph with numbers to learn; edges and features are shared.
+
+        Args:
+            targets: float64, shape ``(n,)``, NaN where the number is unknown.
+            name: what the numbers are; as before, or ``target``, if not given.
+
+        >>> from newtonnet.graphs import from_edges
+        >>> from_edges([[0], [1]], np.eye(3)).with_targets(np.array([0.5, np.nan, 2.0])).labels
+        array([ 0, -1,  0])
+        """
+        known = self.targets is not None
+        names = (name or (self.class_names[0] if known else "target"),)
+        labels = np.where(np.isnan(targets), -1, 0).astype(np.int64)
+        _check_labels(labels, self.nodes, 1)
+        _check_targets(targets, labels, names)
+        return self._with(labels, names, targets, text_labels=False)
+
+    def _with(
+        self,
+        labels: NDArray[np.int64],
+        names: tuple[str, ...],
+        targets: NDArray[np.float64] | None,
+        *,
+        text_labels: bool,
+    ) -> "Graph":
         kept = {name: value for name, value in vars(self).items() if name not in ("labelled", "checksum")}
         graph = object.__new__(Graph)  # not the constructor, which would check the shared parts again
-        vars(graph).update(kept, labels=labels, class_names=names)
-        if class_names is not None:
-            vars(graph)["text_labels"] = False
+        labels, targets = _frozen(labels), _frozen(targets)
+        vars(graph).update(kept, labels=labels, class_names=names, targets=targets, text_labels=text_labels)
         return graph
 
+    def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
+        raise TypeError(NO_ROWS)  # scikit-learn asks for it where it would take rows
+
     def __repr__(self) -> str:
+        learned = f"classes={self.classes}" if self.targets is None else f"target={self.class_names[0]!r}"
         return (
             f"Graph({self.name!r}, nodes={self.nodes}, edges={self.edges}, features={self.features.shape[1]}, "
-            f"classes={self.classes}, labelled={len(self.labelled)})"
+            f"{learned}, labelled={len(self.labelled)})"
         )
+
+    def _repr_html_(self) -> str:
+        counts = np.bincount(self.labels[self.labelled], minlength=self.classes)
+        known = [f"{name} {count:,}" for name, count in zip(self.class_names[:12], counts.tolist(), strict=False)]
+        rest = ["…"] if self.classes > len(known) else []
+        rows = [
+            ("nodes", f"{self.nodes:,}"),
+            ("edges", f"{self.edges:,}, {'directed' if self.directed else 'undirected'}"),
+            ("features", f"{self.features.shape[1]:,}"),
+            ("known classes", ", ".join([*known, *rest]) or "none"),
+            ("nodes without a class", f"{self.nodes - len(self.labelled):,}"),
+        ]
+        return small_table(rows, caption=self.name)
+
+    def plot(self, node: int | str | None = None, most: int = 150) -> "Figure":
+        """Draw the graph, or the nodes nearest to one; see :func:`~newtonnet.graphs.plot_graph`."""
+        from .plotting import plot_graph
+
+        return plot_graph(self, node, most)
 
 
 def edge_blocks(graph: Graph) -> Iterator[NDArray[np.int32]]:
@@ -214,7 +291,14 @@ def components(graph: Graph) -> int:
 
 
 def check_trainable(graph: Graph) -> None:
-    """Raise an error for a graph that cannot be trained on: no labelled node, or labels of one class only."""
+    """Raise an error for a graph that cannot be trained on: no labelled node, or labels of one class or number only."""
+    if graph.targets is not None:
+        known = graph.targets[graph.labelled]
+        if len(known) < 2:
+            raise ValueError(f"graph {graph.name!r} has {len(known)} known targets; at least 2 are needed")
+        if known.min() == known.max():
+            raise ValueError(f"all known targets of graph {graph.name!r} are {known[0]:g}; there is nothing to learn")
+        return
     present = np.unique(graph.labels[graph.labelled])
     if len(present) == 0:
         raise ValueError(
@@ -349,6 +433,22 @@ def _check_labels(labels: NDArray[np.int64], n: int, classes: int) -> None:
         raise ValueError(f"expected {n} labels, one for each row of features, got shape {labels.shape}")
     if labels.min() < -1 or labels.max() >= classes:
         raise ValueError(f"labels must be -1 or 0..{classes - 1}, got {labels.min()}..{labels.max()}")
+
+
+def _check_targets(targets: NDArray[np.float64], labels: NDArray[np.int64], names: tuple[str, ...]) -> None:
+    """Targets are one float64 for each node, finite where the label is 0 and NaN where it is -1."""
+    if not isinstance(targets, np.ndarray) or targets.dtype != np.float64:
+        kind = getattr(targets, "dtype", type(targets).__name__)
+        raise TypeError(f"targets must be a float64 numpy array (NaN means unknown), got {kind}")
+    if targets.shape != labels.shape:
+        raise ValueError(f"expected {len(labels)} targets, one for each row of features, got shape {targets.shape}")
+    if len(names) != 1:
+        raise ValueError(f"targets have one name, got {len(names)}")
+    if np.isinf(targets).any():
+        node = int(np.isinf(targets).argmax())
+        raise ValueError(f"targets must be finite, but node {node} has {targets[node]}; use NaN where it is unknown")
+    if not np.array_equal(labels >= 0, np.isfinite(targets)):
+        raise ValueError("labels must be 0 where the target is known and -1 elsewhere; build the graph by with_targets")
 
 
 def read_rows(array: NDArray[Any], rows: slice) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Homophily: how often edges join equal labels, by four measures over edges whose two ends are labelled."""
+"""Homophily: how often edges join equal labels, by four measures, and how neighbours' numbers correlate."""
 
 from dataclasses import dataclass
 
@@ -76,3 +76,45 @@ def homophily(graph: Graph, labels: NDArray[np.int64] | None = None) -> Homophil
         adjusted=(edge - chance) / (1 - chance) if chance < 1 else float("nan"),
         chance=chance,
     )
+
+
+def assortativity(graph: Graph, targets: NDArray[np.float64] | None = None) -> float:
+    r"""Homophily of numbers: the correlation of the two ends of an edge, over edges whose ends are both known.
+
+    .. math:: r = \frac{\sum_{(i,j)} (y_i - \mu)(y_j - \mu)}{\sum_{(i,j)} (y_i - \mu)^2}, \qquad
+              \mu = \frac1{2E} \sum_{(i,j)} y_i
+
+    over both directions of every edge. It is 1 where neighbours are equal, 0 by chance, and -1 where they are opposite.
+
+    Args:
+        graph: the graph; edge weights are ignored.
+        targets: numbers to use instead of the graph's own, shape ``(n,)``, NaN for unknown.
+
+    Returns:
+        NaN if no edge joins two known nodes, or if all their numbers are equal.
+
+    >>> from newtonnet.graphs import from_edges
+    >>> path = from_edges([[0, 1, 2], [1, 2, 3]], np.eye(4))
+    >>> assortativity(path, np.array([1.0, -1.0, 1.0, -1.0]))
+    -1.0
+
+    References:
+        Newman, Mixing Patterns in Networks, 2003, Eq. (21).
+    """
+    y = graph.truth if targets is None else targets
+    if y.shape != (graph.nodes,) or y.dtype != np.float64:
+        raise ValueError(f"expected {graph.nodes} float64 targets, got {y.dtype} of shape {y.shape}")
+    known = np.isfinite(y)
+    centred = y - y[known].mean() if known.any() else y  # so that large numbers lose no digits
+    count, total, squares, products = 0, 0.0, 0.0, 0.0
+    for ends in edge_blocks(graph):
+        a, b = centred[ends[:, known[ends].all(axis=0)]]
+        count += 2 * len(a)
+        total += float(a.sum() + b.sum())
+        squares += float((a**2).sum() + (b**2).sum())
+        products += 2 * float((a * b).sum())
+    if count == 0:
+        return float("nan")
+    mean = total / count
+    variance = squares / count - mean**2
+    return (products / count - mean**2) / variance if variance > 1e-12 * max(squares / count, 1e-300) else float("nan")

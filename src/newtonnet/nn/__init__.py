@@ -3,7 +3,7 @@
 from .adjacency_models import GloGNNOptions, LinkxOptions
 from .encoder import feature_linear
 from .inputs import FeatureMatrix, Inputs, feature_matrix, fingerprint
-from .layers import member_linear, multiply
+from .layers import EPSILON, member_linear, multiply
 from .noise import Noise, dropout, is_native
 from .polynomial_models import DegreeOptions, Options, build_spectral, interpolation_points
 from .population import Population
@@ -13,6 +13,7 @@ from .stacks import NewtonStack, NewtonStackOptions, TunedGCNOptions
 from .zoo import ZOO, ModelEntry, build, find_model
 
 __all__ = [
+    "EPSILON",
     "ZOO",
     "ChebNetOptions",
     "DegreeOptions",

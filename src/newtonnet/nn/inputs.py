@@ -103,8 +103,8 @@ class Inputs:
         adjacency: the adjacency as features too, for models with a weight for every node; None for all others.
         against: the operator against the arrows, for models that read a directed graph in both directions.
         degrees: log(1 + degree) of every node, ``(n, 1)``, or of both directions, ``(n, 2)``, for models that read it.
-        labels: the classes that are shown to models which read labels, int64, ``(n, P)``, -1 where none is; None until
-            :meth:`show` is called.
+        labels: the classes that are shown to models which read labels, int64, ``(n, P)``, -1 where none is, or numbers,
+            NaN where none is; None until :meth:`show` is called.
         extra: what a stack reads beside the features, ``(n, P, e)``, instead of what it makes of degrees and labels.
     """
 
@@ -121,11 +121,12 @@ class Inputs:
 
         Args:
             labels: class of every node, -1 where it is not shown; int64, ``(n, P)``, or ``(n,)`` for all members.
+                Numbers as targets are float64, NaN where they are not shown.
         """
         nodes = self.operator.nodes
-        if labels.dtype != torch.int64 or labels.ndim not in (1, 2) or len(labels) != nodes:
+        if labels.dtype not in (torch.int64, torch.float64) or labels.ndim not in (1, 2) or len(labels) != nodes:
             got = f"{labels.dtype} of shape {tuple(labels.shape)}"
-            raise ValueError(f"labels must be int64 of shape ({nodes},) or ({nodes}, P), got {got}")
+            raise ValueError(f"labels must be int64 of shape ({nodes},) or ({nodes}, P), numbers float64, got {got}")
         return replace(self, labels=labels if labels.ndim == 2 else labels[:, None])
 
     def take(self, members: Tensor) -> "Inputs":

@@ -179,7 +179,9 @@ class NewtonStack(_Stack):
     whole has no single response (``filter`` is None).
 
     The first layer reads the features and, beside them, the logarithm of the degree and the labels that are shown
-    (``labels``): a row of weights for every class, zero for a node whose label is hidden. A step of training shows a
+    (``labels``): a row of weights for every class, zero for a node whose label is hidden; of numbers as targets the
+    number, 0 where it is hidden, and whether it is shown, both divided by the share of the known numbers that is shown,
+    so that sums over neighbours do not grow with it. A step of training shows a
     share of a member's training labels, drawn anew from its seed and the epoch, and takes the loss on the others, so
     that no node's own label reaches its loss; evaluation shows all of them. (Scores on training nodes therefore say
     nothing.) A model that reads labels refuses inputs without :meth:`Inputs.show`; on a graph without known labels show
@@ -205,7 +207,8 @@ class NewtonStack(_Stack):
         filter = replace(filter, start={"values": start})
         check_condition(filter, dtype)
         self.directions = ("", "against") if options.directed else ("",)
-        extra = (classes if self.shown else 0) + (len(self.directions) if options.log_degree else 0)
+        known = 2 if classes == 1 else classes
+        extra = (known if self.shown else 0) + (len(self.directions) if options.log_degree else 0)
         first = 0 if options.projection else 1
         for i in range(first, options.layers + 1):
             inputs = features if i == first else hidden
@@ -217,6 +220,9 @@ class NewtonStack(_Stack):
                 self.add_linear("extra", extra, hidden, maps=1 + len(self.directions) * bool(i), glorot=True)
             self.add_normalisation(i)
         self.add_linear("output", hidden, classes)
+        if self.shown and classes == 1:
+            share = len(graph.labelled) / graph.nodes
+            self.add("known_share", torch.full((len(seeds), 1), share), axis=0, learned=False)
         if options.log_degree:
             degrees = _log_degrees(graph, directed=options.directed)
             for name, value in {"mean": degrees.mean(axis=0), "scale": degrees.std(axis=0)}.items():
@@ -285,6 +291,8 @@ class NewtonStack(_Stack):
         """What the columns beside the features are."""
         degrees = ("log out-degree", "log in-degree") if self.shape.directed else ("log degree",)
         labels = tuple(f"label {name}" for name in class_names)
+        if self.classes == 1:
+            labels = (f"{class_names[0]} known", f"known {class_names[0]}")
         return (degrees if self.shape.log_degree else ()) + (labels if self.shown else ())
 
     def extra_columns(self, inputs: Inputs) -> Tensor | None:
@@ -303,6 +311,17 @@ class NewtonStack(_Stack):
                     "inputs.show(labels), -1 for every node whose label is not known"
                 )
             labels = inputs.labels.expand(-1, len(self.seeds))
+            if labels.is_floating_point() != (self.classes == 1):
+                raise ValueError(
+                    f"model {self.name!r} has {self.classes} outputs; show classes to several, numbers to 1"
+                )
+            if labels.is_floating_point():
+                shown = ~labels.isnan()
+                share = shown.to(self.dtype).mean(dim=0).clamp(min=1 / len(shown))
+                factor = self.parameter("known_share")[:, 0] / share
+                both = torch.stack([shown, torch.where(shown, labels, 0.0)], dim=2).to(self.dtype)
+                columns.append(both * factor[:, None])
+                return torch.cat(columns, dim=2)
             one_hot = labels.new_zeros((*labels.shape, self.classes + 1), dtype=self.dtype)
             columns.append(one_hot.scatter_(2, labels[..., None] + 1, 1.0)[..., 1:])
         return torch.cat(columns, dim=2) if columns else None

@@ -96,7 +96,7 @@ def build(
         dtype: float32, or float64 for checks.
     """
     entry = find_model(name)
-    if graph.classes < 2:
+    if graph.classes < 2 and graph.targets is None:
         raise ValueError(f"graph {graph.name!r} has {graph.classes} class; at least 2 are needed")
     if options is not None and type(options) is not type(entry.options):
         raise TypeError(f"model {name!r} takes {type(entry.options).__name__}, got {type(options).__name__}")

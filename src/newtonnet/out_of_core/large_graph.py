@@ -1,5 +1,7 @@
 """A graph that need not fit in memory: built in files from pieces or from tables, or viewed in memory."""
 
+from __future__ import annotations  # so that help() prints the names of types and not all that they stand for
+
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -27,7 +27,7 @@ from newtonnet.training import (
     Config,
     Evaluation,
     FinalEvaluation,
-    Progress,
+    OnEpoch,
     Record,
     Run,
     Setting,
@@ -68,7 +68,7 @@ def train_out_of_core(
     checkpoint: str | Path | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     stop: Callable[[], bool] | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    on_epoch: OnEpoch | None = None,
     propagation_progress: Callable[[PropagationProgress], None] | None = None,
 ) -> tuple[list[Record], list[State]]:
     """Compute the propagated features unless they exist, then train one model for each split, one after the other.
@@ -87,7 +87,7 @@ def train_out_of_core(
         checkpoint_seconds: time between two saves, which wait for the end of an epoch.
         stop: called before every epoch; if it returns True, training ends there as if the epochs were used up. Splits
             that have not begun fail.
-        progress: called after every epoch.
+        on_epoch: called after every epoch.
         propagation_progress: called after every part of the propagated features.
 
     Returns:
@@ -111,7 +111,7 @@ def train_out_of_core(
             save=None if path is None else partial(save_checkpoint, path, fingerprint=job.fingerprint),
             save_seconds=checkpoint_seconds,
             stop=stop,
-            progress=progress,
+            on_epoch=on_epoch,
         )
     if path is not None:
         path.unlink(missing_ok=True)
@@ -164,7 +164,8 @@ def make_job(
     if not splits:
         raise ValueError("at least 1 split is needed, got none")
     check_configs([setting.config])
-    for name, only in {"loss": "cross-entropy", "reduction": "mean", "homophily": "predicted"}.items():
+    known = {"loss": "cross-entropy", "reduction": "mean", "homophily": "predicted", "label_smoothing": 0.0}
+    for name, only in known.items():
         if getattr(setting.config, name) != only:
             raise ValueError(f"out-of-core training knows no {name} but {only!r}; train in memory")
     if setting.config.pivot == "weighted":
@@ -191,7 +192,7 @@ def train_splits(
     save: Callable[[State], None] | None = None,
     save_seconds: float = CHECKPOINT_SECONDS,
     stop: Callable[[], bool] | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    on_epoch: OnEpoch | None = None,
 ) -> tuple[list[Record], list[State]]:
     """Train as :func:`train_out_of_core`, from a complete store; every worker makes this call and gets the same result.
 
@@ -207,8 +208,8 @@ def train_splits(
                 begun = None
             while not run.finished and not (stop is not None and worker.any(stop())):
                 run.step()
-                if progress is not None:
-                    progress(run.report())
+                if on_epoch is not None:
+                    on_epoch(run.report())
                 interrupted = True
                 with suppress(KeyboardInterrupt):
                     release()

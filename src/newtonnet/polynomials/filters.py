@@ -5,13 +5,22 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from newtonnet.drawing import filter_picture, filter_plot
+
 from .bases import Basis, bernstein, chebyshev, jacobi, monomial, to_chebyshev
 from .interpolation import lagrange_matrix
 from .points import check_degree, check_points, equispaced
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+DRAWN = 101
+"""Frequencies at which a filter is drawn."""
 
 Parameters = Mapping[str, Tensor]
 """Raw parameters by name, each ``(m,)``, ``(m, P)`` or ``(m, P, d)``: the filter's axis comes first."""
@@ -76,6 +85,26 @@ class Filter:
         sampled = chebyshev(self.points.double() - 1, self.degree) @ self.matrix
         same = sampled.shape[0] == sampled.shape[1] and torch.allclose(sampled, torch.eye(len(sampled)).double())
         return None if same else sampled
+
+    def plot(self, parameters: Parameters | None = None) -> "Figure":
+        """The response over frequency as a figure of plotly, a thin line for each of several members or channels.
+
+        Args:
+            parameters: raw parameters, as in :meth:`coefficients`; the start values if not given.
+        """
+        raw = self.start if parameters is None else parameters
+        grid, responses = self._drawn(raw)
+        amplitudes = self.amplitudes(raw).detach().double().reshape(len(self.points), -1).mean(dim=1)
+        return filter_plot(grid, responses, points=self.points.tolist(), values=amplitudes.tolist())
+
+    def _repr_html_(self) -> str:
+        text = f"filter {self.name} of degree {self.degree} at its start values"
+        return filter_picture(*self._drawn(self.start), alternative=text)
+
+    def _drawn(self, parameters: Parameters) -> tuple[list[float], list[list[float]]]:
+        grid = torch.linspace(0, 2, DRAWN, dtype=torch.float64)
+        drawn = self.response(grid, parameters).detach().double().reshape(DRAWN, -1)
+        return grid.tolist(), drawn.T.tolist()
 
     def condition(self, resolution: int = 2001) -> float:
         r"""How much an error of the linked parameters can grow: :math:`\max_\lambda \sum_j |(T(\lambda - 1) M)_j|`.

@@ -4,18 +4,33 @@ The text at the top of the page is written by :func:`headline`.
 """
 
 from .figures import draw_response
-from .findings import Findings, ModelScores
+from .findings import Findings, HeldOutResults, ModelScores, NumberResults
 from .fit_page import render_findings
 from .gathering import gather, graph_homophily
 from .records_page import RecordGroup, render_records
 from .why import GROUPS, explained_node, nodes_to_explain, render_why
-from .words import comparisons, decimal, duration, guess, headline, is_known, metric_name, percent, percent_range, plain
+from .words import (
+    amount,
+    comparisons,
+    decimal,
+    duration,
+    guess,
+    headline,
+    is_known,
+    metric_name,
+    percent,
+    percent_range,
+    plain,
+)
 
 __all__ = [
     "GROUPS",
     "Findings",
+    "HeldOutResults",
     "ModelScores",
+    "NumberResults",
     "RecordGroup",
+    "amount",
     "comparisons",
     "decimal",
     "draw_response",

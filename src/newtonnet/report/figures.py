@@ -5,23 +5,28 @@ A figure is plain data, ``{"data": [traces], "layout": {...}}``; the page's scri
 
 import json
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from newtonnet.drawing import BLUE, GREEN, GREY, ORANGE, label
 from newtonnet.graphs import BANDS
 
-from .findings import FilterShape, GraphHomophily, HeldOutResults, History, PrecisionRecall, Spectrum
+from .findings import FilterShape, GraphHomophily, HeldOutResults, History, NumberResults, PrecisionRecall, Spectrum
 from .markup import asset
 from .words import guess, is_known, metric_name
 
 Figure = dict[str, Any]
 Trace = dict[str, Any]
 
-BLUE, ORANGE, GREEN, GREY = "#2f6fe4", "#dd6b20", "#0f9d7a", "#7a8699"
-"""Readable on white and on the dark page."""
 BANDS_DRAWN = {"low": "rgba(47,111,228,0.09)", "middle": "rgba(122,134,153,0.09)", "high": "rgba(221,107,32,0.09)"}
 MANY_CLASSES = 15
 """With more classes than this, the confusion matrix is drawn without counts and column names."""
+BARS = 31
+"""Bars of the histogram of residuals."""
+NODE = {"color": BLUE, "size": 5, "opacity": 0.5}
+"""How a held-out node is drawn among many."""
 BLOCKS = " ▁▂▃▄▅▆▇█"
 
 
@@ -77,15 +82,18 @@ def _spectrum_traces(spectrum: Spectrum) -> list[Trace]:
     return [density | hover, _line(spectrum.frequencies, spectrum.label_energy, "energy of the labels", GREEN) | hover]
 
 
-def homophily_figure(history: Sequence[History], homophily: GraphHomophily) -> Figure:
-    """Learned homophily over epochs, a line for each split, with the measured one and chance."""
-    traces = [_curve(i, one, one.homophily, BLUE, "learned h, each split") for i, one in enumerate(history)]
+def homophily_figure(history: Sequence[History], homophily: GraphHomophily, *, numbers: bool = False) -> Figure:
+    """Learned homophily (of numbers a correlation) over epochs, a line for each split, with the measured and chance."""
+    shown = ".2f" if numbers else ".1%"
+    traces = [_curve(i, one, one.homophily, BLUE, "learned h, each split", shown) for i, one in enumerate(history)]
     last = max((epoch for one in history for epoch in one.epochs), default=1)
     levels = ((homophily.measured, "known labels", GREEN, "dash"), (homophily.chance, "chance", GREY, "dot"))
     for level, name, colour, dash in levels:
         if is_known(level):
-            traces.append(_line([0, last], [level, level], name, colour, dash=dash) | {"hovertemplate": "%{y:.1%}"})
-    x, y = _axis("epoch", rangemode="tozero"), _axis("homophily", tickformat=".0%", rangemode="tozero")
+            hover = {"hovertemplate": f"%{{y:{shown}}}"}
+            traces.append(_line([0, last], [level, level], name, colour, dash=dash) | hover)
+    title, ticks = ("correlation of neighbours", ".2f") if numbers else ("homophily", ".0%")
+    x, y = _axis("epoch", rangemode="tozero"), _axis(title, tickformat=ticks, rangemode="tozero")
     return _figure(traces, {"xaxis": x, "yaxis": y})
 
 
@@ -103,9 +111,11 @@ def training_figure(history: Sequence[History], metric: str) -> Figure:
     return _figure(traces, {"xaxis": x, "yaxis": y})
 
 
-def _curve(order: int, one: History, heights: Sequence[float | None], colour: str, name: str) -> Trace:
+def _curve(
+    order: int, one: History, heights: Sequence[float | None], colour: str, name: str, shown: str = ".1%"
+) -> Trace:
     """One split's curve; the splits of one name share an entry of the legend."""
-    hover = f"split {order + 1}, epoch %{{x}}<br>%{{y:.1%}}"
+    hover = f"split {order + 1}, epoch %{{x}}<br>%{{y:{shown}}}"
     shared = {"opacity": 0.7, "legendgroup": name, "showlegend": order == 0, "hovertemplate": hover}
     return _line(one.epochs, heights, name, colour, width=1.5) | shared
 
@@ -116,7 +126,7 @@ def _best_score(one: History) -> float | None:
     return min(known, default=(0, None), key=lambda pair: pair[0])[1]
 
 
-def comparison_figure(evaluation: HeldOutResults, metric: str) -> Figure:
+def comparison_figure(evaluation: HeldOutResults | NumberResults, metric: str) -> Figure:
     """Each model's score on every split, its mean with the 95% interval, and the score of guessing."""
     models = (evaluation.ours, *evaluation.others)
     traces: list[Trace] = []
@@ -141,6 +151,38 @@ def comparison_figure(evaluation: HeldOutResults, metric: str) -> Figure:
     names = [label(scores.model, 16) for scores in models]
     y = _category_axis("", names, range=ends[::-1])
     return _figure(traces, {"xaxis": x, "yaxis": y}, height=120 + 62 * len(models))
+
+
+def predicted_figure(evaluation: NumberResults, name: str) -> Figure:
+    """Predicted against true numbers of held-out nodes."""
+    both = [*evaluation.truth, *evaluation.predicted]
+    ends = [min(both), max(both)]
+    traces = [
+        _dots(evaluation.truth, evaluation.predicted, "held-out nodes", NODE),
+        _line(ends, ends, "predicted = true", GREY, dash="dot") | {"hoverinfo": "skip"},
+    ]
+    short = label(name)
+    return _figure(traces, {"xaxis": _axis(f"true {short}"), "yaxis": _axis(f"predicted {short}")}, height=420)
+
+
+def residual_figure(evaluation: NumberResults, name: str) -> Figure:
+    """Residuals of held-out nodes against their predicted numbers."""
+    predicted = evaluation.predicted
+    residual = [one - other for one, other in zip(predicted, evaluation.truth, strict=True)]
+    traces = [
+        _dots(predicted, residual, "held-out nodes", NODE),
+        _line([min(predicted), max(predicted)], [0, 0], "no error", GREY, dash="dot") | {"hoverinfo": "skip"},
+    ]
+    return _figure(traces, {"xaxis": _axis(f"predicted {label(name)}"), "yaxis": _axis("predicted minus true")})
+
+
+def residual_histogram(residuals: NDArray[np.float64]) -> Figure:
+    """How many held-out nodes have residuals of each size."""
+    counts, edges = np.histogram(residuals, bins=BARS)
+    middle, hover = ((edges[1:] + edges[:-1]) / 2).tolist(), "about %{x:.3g}: %{y} nodes<extra></extra>"
+    bars = {"type": "bar", "x": middle, "y": counts.tolist(), "name": "nodes", "marker": {"color": GREEN}}
+    axes = {"xaxis": _axis("predicted minus true"), "yaxis": _axis("nodes")}
+    return _figure([bars | {"hovertemplate": hover}], axes)
 
 
 def precision_recall_figure(curve: PrecisionRecall, name: str) -> Figure:
@@ -190,17 +232,6 @@ def calibration_figure(bins: Sequence[tuple[float, float, int]]) -> Figure:
     x = _axis("mean confidence", range=[0, 1.03], tickformat=".0%", zeroline=False)
     y = _axis("share correct", range=[0, 1.05], tickformat=".0%", zeroline=False)
     return _figure([perfect, predictions], {"xaxis": x, "yaxis": y}, height=400)
-
-
-def label(text: str, length: int = 40) -> str:
-    """A name as plotly draws it literally: shortened, and without markup.
-
-    >>> label("<b>bold</b> & more", 12)
-    '&lt;b&gt;bold&lt;/b&gt;…'
-    """
-    line = " ".join(text.split())
-    # Plotly decodes only the entities of < > &, so quotes are left as they are.
-    return escape(line if len(line) <= length else line[: length - 1] + "…", quote=False)
 
 
 def _figure(traces: list[Trace], axes: dict[str, Any], *, height: int = 340, top: int = 34) -> Figure:

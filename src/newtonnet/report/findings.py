@@ -21,6 +21,19 @@ FLAT = 0.25
 
 
 @dataclass(frozen=True)
+class TargetSummary:
+    """The known numbers that are predicted instead of classes."""
+
+    name: str
+    mean: float
+    std: float
+    quantiles: Numbers
+    """Lowest, first quarter, median, third quarter, highest."""
+    different: int
+    """Number of different values."""
+
+
+@dataclass(frozen=True)
 class Data:
     """The graph that was read."""
 
@@ -40,6 +53,8 @@ class Data:
     """How each column was read, in one line; empty where there were no tables."""
     warnings: Sequence[str] = ()
     """Warnings about the data, a sentence each."""
+    target: TargetSummary | None = None
+    """None where classes are predicted; otherwise the one class is the name of the number."""
 
     @property
     def labelled(self) -> int:
@@ -134,6 +149,50 @@ class HeldOutResults:
 
 
 @dataclass(frozen=True)
+class NumberErrors:
+    """Errors of predicted numbers on held-out nodes, in the units of the target."""
+
+    r2: float
+    mae: float
+    """Mean absolute error."""
+    rmse: float
+    """Root of the mean squared error."""
+    constant_mae: float
+    """Mean absolute error of always predicting the median."""
+    constant_rmse: float
+    """Root of the mean squared error of always predicting the mean."""
+
+
+@dataclass(frozen=True)
+class IntervalCoverage:
+    """Intervals of held-out nodes: how often they hold the true number, and how wide they are."""
+
+    aim: float
+    """The share of nodes whose interval should hold their number."""
+    reached: float
+    width: float
+    """Mean width; infinite ends are not counted."""
+
+
+@dataclass(frozen=True)
+class NumberResults:
+    """Known numbers as predicted by models that were trained without them."""
+
+    ours: ModelScores
+    others: Sequence[ModelScores]
+    """Other models on the same nodes."""
+    errors: NumberErrors
+    truth: Numbers
+    """Numbers of some held-out nodes, and the next their predictions."""
+    predicted: Numbers
+    parts: Sequence[tuple[float, float, int, float, float]]
+    """Fifths by the true number: lowest and highest, nodes, mean absolute error, mean of predicted minus true."""
+    intervals: IntervalCoverage | None
+    method: str = ""
+    """How these nodes were held out, in a sentence."""
+
+
+@dataclass(frozen=True)
 class PrecisionRecall:
     """Precision and recall of the rarer of two classes over all thresholds, on held-out nodes."""
 
@@ -196,7 +255,7 @@ class Findings:
     """The command that repeats the run."""
     version: str
     metric: str
-    """The metric of every score: ``accuracy`` or ``roc_auc``."""
+    """The metric of every score, such as ``accuracy`` or ``r2``."""
     ensemble: Sequence[EnsembleMember]
     """Largest weight first."""
     tried: int
@@ -208,7 +267,7 @@ class Findings:
     response: Response | None
     """None where no model that was tried has a spectral filter."""
     history: Sequence[History] = ()
-    evaluation: HeldOutResults | None = None
+    evaluation: HeldOutResults | NumberResults | None = None
     cut_at: int | None = None
     """Epochs of the longest training, if time ran out before the filter could take shape."""
     warnings: Sequence[str] = ()

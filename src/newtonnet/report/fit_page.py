@@ -16,6 +16,7 @@ from .findings import (
     GraphHomophily,
     HeldOutResults,
     History,
+    NumberResults,
     PrecisionRecall,
     Response,
     SetCoverage,
@@ -23,6 +24,7 @@ from .findings import (
     filter_shape,
 )
 from .markup import document, facts, fill, paragraphs, plot, script_data, table
+from .numbers import NUMBER_MEANINGS, number_sections, summary_numbers, target_facts
 from .why import why_section
 from .words import (
     DASH,
@@ -66,8 +68,10 @@ def render_findings(findings: Findings) -> str:
     """The page of a fit as one self-contained HTML document, which loads nothing."""
     shape = filter_shape(findings.response) if findings.response is not None else None
     spectrum_alone = shape is None and findings.spectrum is not None and findings.data.edges > 0
-    classes = counted(len(findings.data.class_names), "class")
-    size = f"{counted(findings.data.nodes, 'node')}, {counted(findings.data.edges, 'edge')}, {classes}"
+    learned = counted(len(findings.data.class_names), "class")
+    if findings.data.target is not None:
+        learned = f"target {findings.data.target.name}"
+    size = f"{counted(findings.data.nodes, 'node')}, {counted(findings.data.edges, 'edge')}, {learned}"
     body = fill(
         "fit_page.html",
         title=escape(findings.title),
@@ -76,7 +80,9 @@ def render_findings(findings: Findings) -> str:
         filter_title="The graph's spectrum" if spectrum_alone else "The learned filter",
         filter=_filter(findings, shape),
         playground=_playground(findings, shape),
-        training=training_section(findings.history, findings.homophily, metric=findings.metric),
+        training=training_section(
+            findings.history, findings.homophily, metric=findings.metric, numbers=findings.data.target is not None
+        ),
         evaluation=_evaluation(findings),
         why=why_section(findings.explained, findings.data.class_names),
         data=_data(findings),
@@ -91,16 +97,22 @@ def _summary(findings: Findings) -> str:
     """The headline, the scores, the most important numbers and the warnings."""
     first, *others = describe(findings)
     homophily = findings.homophily
-    numbers = {
-        "homophily": percent(homophily.measured),
-        "expected by chance": percent(homophily.chance),
-        "learned homophily": percent(homophily.learned),
-        "total time": duration(findings.seconds),
-    }
-    if findings.evaluation is not None:
-        numbers = {f"held-out {metric_name(findings.metric)}": percent(findings.evaluation.ours.mean), **numbers}
+    numbers, evaluation = (
+        {
+            "homophily": percent(homophily.measured),
+            "expected by chance": percent(homophily.chance),
+            "learned homophily": percent(homophily.learned),
+            "total time": duration(findings.seconds),
+        },
+        findings.evaluation,
+    )
+    if findings.data.target is not None:
+        found = evaluation if isinstance(evaluation, NumberResults) else None
+        numbers = {**summary_numbers(homophily, found, findings.metric), "total time": duration(findings.seconds)}
+    elif evaluation is not None:
+        numbers = {f"held-out {metric_name(findings.metric)}": percent(evaluation.ours.mean), **numbers}
     shown = {name: value for name, value in numbers.items() if value != DASH}
-    meanings = [text for name, text in MEANINGS.items() if name in shown]
+    meanings = [text for name, text in (MEANINGS | NUMBER_MEANINGS).items() if name in shown]
     warnings = [*findings.warnings, *findings.data.warnings]
     items = "".join(f"<li>{escape(text)}</li>" for text in warnings)
     notice = f'<div class="notice" role="note"><strong>Warnings</strong><ul>{items}</ul></div>' if warnings else ""
@@ -139,6 +151,9 @@ def _filter(findings: Findings, shape: FilterShape | None) -> str:
         below.append(
             f"The spectrum is an estimate. The energy of the labels{filled} shows which frequencies separate the "
             "classes: a good filter keeps them."
+            if findings.data.target is None
+            else "The spectrum is an estimate. The energy of the numbers (predicted ones where they are unknown) shows "
+            "which frequencies they have: a good filter keeps them."
         )
     picture = plot("filter-plot", figures.spectral_figure(shape, spectrum), alternative=alternative)
     return paragraphs(above) + picture + paragraphs(*below, css_class="quiet") + numbers
@@ -182,9 +197,17 @@ def _playground_data(shape: FilterShape, response: Response, spectrum: Spectrum 
 
 
 def training_section(
-    history: Sequence[History], homophily: GraphHomophily, *, metric: str, name: str = "training"
+    history: Sequence[History],
+    homophily: GraphHomophily,
+    *,
+    metric: str,
+    name: str = "training",
+    numbers: bool = False,
 ) -> str:
-    """The training curves of all splits; ``name`` is a prefix of the figures' names that is unique on the page."""
+    """The training curves of all splits; ``name`` is a prefix of the figures' names that is unique on the page.
+
+    Of ``numbers`` as targets homophily is a correlation.
+    """
     history = [one for one in history if one.epochs]
     if not history:
         return paragraphs("The training curves were not recorded.")
@@ -200,6 +223,15 @@ def training_section(
     if not ends:
         return scores + paragraphs("This model does not learn a homophily.", css_class="quiet")
     known = f"Known labels: {percent(homophily.measured)}; chance: {percent(homophily.chance)}."
+    if numbers:
+        ends_at = f"{decimal(min(ends), 2)} to {decimal(max(ends), 2)} at the end"
+        correlation = plot(
+            f"{name}-homophily-plot",
+            figures.homophily_figure(history, homophily, numbers=True),
+            alternative=f"Correlation of neighbours over epochs, {ends_at}.",
+            caption="Correlation of neighbours' predicted numbers; training nodes keep their own.",
+        )
+        return f'<div class="pair">{correlation}{scores}</div>'
     learned = plot(
         f"{name}-homophily-plot",
         figures.homophily_figure(history, homophily),
@@ -213,6 +245,8 @@ def _evaluation(findings: Findings) -> str:
     evaluation = findings.evaluation
     if evaluation is None:
         return paragraphs("The predictions were not evaluated: cross-validation was skipped or stopped.")
+    if isinstance(evaluation, NumberResults):
+        return number_sections(evaluation, findings.data.class_names[0], _comparison(evaluation, findings.metric))
     names, counts = findings.data.class_names, findings.data.class_counts
     return fill(
         "evaluation.html",
@@ -226,7 +260,7 @@ def _evaluation(findings: Findings) -> str:
     )
 
 
-def _comparison(evaluation: HeldOutResults, metric: str) -> str:
+def _comparison(evaluation: HeldOutResults | NumberResults, metric: str) -> str:
     models = (evaluation.ours, *evaluation.others)
     name = metric_name(metric)
     means = "; ".join(f"{scores.model} {percent(scores.mean)}" for scores in models)
@@ -358,10 +392,12 @@ def _data(findings: Findings) -> str:
         "connected components": f"{data.components:,}",
         "edges between labelled nodes": f"{findings.homophily.labelled_edges:,}",
     }
+    read = paragraphs(f"Columns were read as {data.columns}.") if data.columns else ""
+    if data.target is not None:
+        return f'<div class="facts">{facts(rows)}</div>{read}{target_facts(data)}'
     counts = zip(data.class_names, data.class_counts, strict=True)
     cells = [(name, f"{count:,}", percent(count / data.labelled)) for name, count in counts]
     classes = table(("class", "labelled nodes", "share"), cells, caption="Labelled nodes of each class")
-    read = paragraphs(f"Columns were read as {data.columns}.") if data.columns else ""
     return f'<div class="facts">{facts(rows)}</div>{read}{classes}'
 
 

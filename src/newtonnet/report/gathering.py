@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,16 +13,18 @@ from sklearn.metrics import confusion_matrix
 from newtonnet import __version__
 from newtonnet.estimator import (
     CrossValidation,
-    NewtonNetClassifier,
+    GraphEstimator,
     OutOfFold,
     calibration_bins,
     calibration_error,
+    held_out_intervals,
     held_out_sets,
     influence,
 )
 from newtonnet.graphs import (
     Features,
     Graph,
+    assortativity,
     components,
     energy_density,
     homophily,
@@ -30,7 +33,7 @@ from newtonnet.graphs import (
     spectral_density,
 )
 from newtonnet.meaning import listed
-from newtonnet.metrics import Threshold, decide, precision_recall, rarer
+from newtonnet.metrics import NUMBER_METRICS, Threshold, Truth, decide, number_score, precision_recall, rarer
 from newtonnet.out_of_core import OUT_OF_CORE_MODEL
 from newtonnet.training import Config, Record
 
@@ -42,11 +45,15 @@ from .findings import (
     GraphHomophily,
     HeldOutResults,
     History,
+    IntervalCoverage,
     ModelScores,
+    NumberErrors,
+    NumberResults,
     PrecisionRecall,
     Response,
     SetCoverage,
     Spectrum,
+    TargetSummary,
 )
 from .words import is_known, percent, undrawn
 
@@ -71,12 +78,14 @@ UNBALANCED = 10
 MANY = 0.1
 """Share of the nodes from which isolated or repeated nodes get a warning."""
 
+PARTS, DRAWN = 5, 2000
+"""Parts of the held-out nodes by their true number, and nodes in the scatter plots at most."""
 BLOCK_ROWS = 1 << 16
 """Rows of features that are hashed at a time."""
 
 
 def gather(
-    classifier: NewtonNetClassifier,
+    classifier: GraphEstimator,
     graph: Graph,
     probabilities: NDArray[np.float64],
     *,
@@ -95,9 +104,9 @@ def gather(
     """Collect everything that the page of a fit shows.
 
     Args:
-        classifier: fitted on all labels.
+        classifier: fitted on all labels; or a regressor.
         graph: the graph it was fitted on.
-        probabilities: its predicted probabilities for every node, shape ``(n, C)``.
+        probabilities: its predicted probabilities for every node, shape ``(n, C)``; of numbers predictions, ``(n, 1)``.
         title: title of the page.
         command: the command that repeats the run.
         seconds: duration of the run.
@@ -113,7 +122,9 @@ def gather(
     needed = spectrum_bytes(graph)
     fits = max_memory is None or needed <= max_memory
     too_large = f"it needs about {needed / 1e6:,.0f} MB of memory, more than the run was allowed"
-    filled = np.where(graph.labels >= 0, graph.labels, probabilities.argmax(axis=1))
+    numbers = graph.targets is not None
+    predicted = probabilities[:, 0] if numbers else probabilities.argmax(axis=1)
+    filled = np.where(graph.labels >= 0, graph.truth, predicted)
     return Findings(
         title=title,
         model=classifier.model,
@@ -135,38 +146,99 @@ def gather(
             weighted=graph.weighted,
             columns=columns,
             warnings=[*data_warnings, *graph_warnings(graph, left_out=left_out)],
+            target=_target(graph) if numbers else None,
         ),
         homophily=graph_homophily(graph, learned=classifier.homophily_),
         spectrum=_spectrum(graph, filled) if fits else None,
         response=_response(classifier, graph, filled),
         history=[training_history(record) for record in classifier.records_],
-        evaluation=replace(
-            evaluate(
-                graph,
-                classifier.model,
-                ours,
-                others or {},
-                metric=classifier.metric,
-                threshold=classifier.threshold_,
-            ),
-            uncalibrated_error=classifier.out_of_fold_.calibration[0] if classifier.out_of_fold_ else None,
-            method=method,
-        )
-        if ours
-        else None,
+        evaluation=_evaluation(classifier, graph, ours, others or {}, method) if ours else None,
         cut_at=_cut_at(classifier),
-        curve=_precision_recall(classifier),
-        sets=set_coverage(classifier.out_of_fold_),
+        curve=None if numbers else _precision_recall(classifier),
+        sets=None if numbers else set_coverage(classifier.out_of_fold_),
         warnings=[
             *warnings,
             *([] if fits else [f"The graph's spectrum was not estimated: {too_large}."]),
             *(_filter_warnings(classifier) if graph.edges else []),
-            *_majority_warning(ours, graph),
+            *([] if numbers else _majority_warning(ours, graph)),
         ],
     )
 
 
-def _precision_recall(classifier: NewtonNetClassifier, most: int = 200) -> PrecisionRecall | None:
+def _evaluation(
+    estimator: GraphEstimator,
+    graph: Graph,
+    ours: CrossValidation,
+    others: Mapping[str, CrossValidation],
+    method: str,
+) -> HeldOutResults | NumberResults:
+    """The results of classes or of numbers on held-out nodes."""
+    held: OutOfFold | None = estimator.out_of_fold_
+    if graph.targets is not None:
+        found = evaluate_numbers(graph, estimator.model, ours, others, metric=estimator.metric)
+        return replace(found, intervals=interval_coverage(held), method=method)
+    results = evaluate(
+        graph, estimator.model, ours, others, metric=estimator.metric, threshold=getattr(estimator, "threshold_", None)
+    )
+    return replace(results, uncalibrated_error=held.calibration[0] if held else None, method=method)
+
+
+def _target(graph: Graph) -> TargetSummary:
+    """The known numbers of a graph."""
+    known = graph.truth[graph.labelled]
+    quantiles = np.quantile(known, [0, 0.25, 0.5, 0.75, 1]).tolist()
+    return TargetSummary(
+        graph.class_names[0], float(known.mean()), float(known.std()), quantiles, len(np.unique(known))
+    )
+
+
+def evaluate_numbers(
+    graph: Graph, model: str, ours: CrossValidation, others: Mapping[str, CrossValidation], *, metric: str
+) -> NumberResults:
+    """Evaluate a model of numbers on the nodes held out in its cross-validation, and others on the same splits."""
+    truth = graph.truth[np.concatenate(list(ours.test))].astype(np.float64)
+    predicted = np.concatenate(list(ours.probabilities))[:, 0]
+    error = predicted - truth
+    order = np.argsort(truth, kind="stable")
+    parts = [part for part in np.array_split(order, PARTS) if len(part)]
+    some = np.random.default_rng(0).permutation(len(truth))[:DRAWN]
+    return NumberResults(
+        ours=_scores(graph, model, ours, metric),
+        others=[_scores(graph, name, other, metric, ours) for name, other in others.items()],
+        errors=NumberErrors(
+            r2=number_score("r2", predicted, truth),
+            mae=float(np.abs(error).mean()),
+            rmse=float(np.sqrt((error**2).mean())),
+            constant_mae=float(np.abs(truth - np.median(truth)).mean()),
+            constant_rmse=float(truth.std()),
+        ),
+        truth=[float(f"{value:.6g}") for value in truth[some]],
+        predicted=[float(f"{value:.6g}") for value in predicted[some]],
+        parts=[
+            (
+                float(truth[part[0]]),
+                float(truth[part[-1]]),
+                len(part),
+                float(np.abs(error[part]).mean()),
+                float(error[part].mean()),
+            )
+            for part in parts
+        ],
+        intervals=None,
+    )
+
+
+def interval_coverage(held: OutOfFold | None, coverage: float = 0.9) -> IntervalCoverage | None:
+    """Coverage and width of the intervals of held-out nodes; None where nothing was held out."""
+    if held is None:
+        return None
+    ends, known = held_out_intervals(held.probabilities, held.truth, coverage), np.concatenate(list(held.truth))
+    inside = (ends[:, 0] <= known) & (known <= ends[:, 1])
+    width = (ends[:, 1] - ends[:, 0])[np.isfinite(ends).all(axis=1)]
+    return IntervalCoverage(coverage, float(inside.mean()), float(width.mean()) if len(width) else 0.0)
+
+
+def _precision_recall(classifier: Any, most: int = 200) -> PrecisionRecall | None:
     """The curve of out-of-fold predictions for the rarer of two classes, at some of its thresholds."""
     held: OutOfFold | None = classifier.out_of_fold_
     if held is None or len(classifier.classes_) != 2:
@@ -225,6 +297,9 @@ def graph_homophily(graph: Graph, *, learned: float | None = None) -> GraphHomop
         graph: the graph with its labels.
         learned: homophily of a model's predictions.
     """
+    if graph.targets is not None:
+        measured = _finite(assortativity(graph))
+        return GraphHomophily(measured, known_edges(graph), _finite(learned), None if measured is None else 0.0)
     found = homophily(graph)
     return GraphHomophily(_finite(found.edge), known_edges(graph), _finite(learned), _finite(found.chance))
 
@@ -253,11 +328,14 @@ def _feature_kind(graph: Graph) -> str:
     return "one indicator per node" if square and bool((features.diagonal() == 1).all()) else "sparse"
 
 
-def _spectrum(graph: Graph, filled: NDArray[np.int64]) -> Spectrum | None:
-    """The spectrum, and the energy of the centred one-hot labels in it; None for a directed graph."""
+def _spectrum(graph: Graph, filled: Truth) -> Spectrum | None:
+    """The spectrum, and the energy of the centred one-hot labels (or numbers) in it; None for a directed graph."""
     if graph.directed:
         return None
-    one_hot = np.eye(graph.classes, dtype=np.float32)[filled]
+    if graph.targets is None:
+        one_hot = np.eye(graph.classes, dtype=np.float32)[filled]
+    else:
+        one_hot = (filled / (np.abs(filled).max() or 1.0))[:, None].astype(np.float32)
     density = spectral_density(graph)
     energy = energy_density(graph, one_hot - one_hot.mean(axis=0))
     return Spectrum(
@@ -268,7 +346,7 @@ def _spectrum(graph: Graph, filled: NDArray[np.int64]) -> Spectrum | None:
     )
 
 
-def _response(classifier: NewtonNetClassifier, graph: Graph, filled: NDArray[np.int64]) -> Response | None:
+def _response(classifier: GraphEstimator, graph: Graph, filled: Truth) -> Response | None:
     learned = classifier.filter_
     if learned is None:
         return None
@@ -276,6 +354,10 @@ def _response(classifier: NewtonNetClassifier, graph: Graph, filled: NDArray[np.
     config = Config(**record.config)
     at_points = model in AT_POINTS
     known = [one.outcome.homophily for one in classifier.records_ if one.outcome.homophily is not None]
+    if graph.targets is not None:
+        pivot = 0.0
+    else:
+        pivot = 1 / graph.classes if config.pivot == "uniform" else homophily(graph, filled.astype(np.int64)).chance
     return Response(
         frequencies=learned.frequencies.tolist(),
         responses=learned.responses.tolist(),
@@ -283,19 +365,19 @@ def _response(classifier: NewtonNetClassifier, graph: Graph, filled: NDArray[np.
         values=learned.values.tolist() if at_points else [[] for _ in learned.values],
         nonnegative=bool(record.options.get("nonnegative", model in NONNEGATIVE)),
         gammas=config.gammas,
-        pivot=1 / graph.classes if config.pivot == "uniform" else homophily(graph, filled).chance,
+        pivot=pivot,
         homophily=float(np.mean(known)) if known else NAN,
         squared=config.squared,
     )
 
 
-def _shown_model(classifier: NewtonNetClassifier) -> str:
+def _shown_model(classifier: GraphEstimator) -> str:
     """The model whose filter is shown, by the name it has in the settings."""
     model = classifier.records_[0].model
     return "newtonnet" if model == OUT_OF_CORE_MODEL else model
 
 
-def _ensemble(classifier: NewtonNetClassifier) -> list[EnsembleMember]:
+def _ensemble(classifier: GraphEstimator) -> list[EnsembleMember]:
     """The members; the filter that is shown belongs to the first one with its model and weight, if any."""
     members: list[EnsembleMember] = []
     shown = None if classifier.filter_ is None else (_shown_model(classifier), classifier.filter_weight_)
@@ -306,7 +388,7 @@ def _ensemble(classifier: NewtonNetClassifier) -> list[EnsembleMember]:
     return members
 
 
-def _filter_warnings(classifier: NewtonNetClassifier) -> list[str]:
+def _filter_warnings(classifier: GraphEstimator) -> list[str]:
     """A warning where the filter shown has less than half of the ensemble's weight."""
     share = classifier.filter_weight_
     if classifier.filter_ is None or share >= 0.5:
@@ -317,7 +399,7 @@ def _filter_warnings(classifier: NewtonNetClassifier) -> list[str]:
     return [f"The model is an ensemble; the filter shown belongs to a member with {percent(share, 0)} of the weight."]
 
 
-def _cut_at(classifier: NewtonNetClassifier) -> int | None:
+def _cut_at(classifier: GraphEstimator) -> int | None:
     longest = max(record.outcome.epochs for record in classifier.records_)
     return None if classifier.complete_ or longest >= MIN_EPOCHS else longest
 
@@ -370,19 +452,22 @@ def _scores(
         interval = _wilson(graph, found)
     else:
         error = _standard_error(known)
-        interval = (max(mean - REACH * error, 0.0), min(mean + REACH * error, 1.0)) if error else (NAN, NAN)
+        least = -np.inf if metric in NUMBER_METRICS else 0.0
+        interval = (max(mean - REACH * error, least), min(mean + REACH * error, 1.0)) if error else (NAN, NAN)
     ahead = None
     if ours is not None:
         error = _standard_error([a - b for a, b in zip(_influences(graph, ours, metric), known, strict=True)])
         difference = ours.mean - mean
-        ahead = (difference, max(difference - REACH * error, -1.0), min(difference + REACH * error, 1.0))
+        ahead = (difference, difference - REACH * error, difference + REACH * error)
+        if metric not in NUMBER_METRICS:
+            ahead = (difference, max(ahead[1], -1.0), min(ahead[2], 1.0))
     return ModelScores(model, found.scores.tolist(), mean, interval, float(found.seconds.sum()), ahead)
 
 
 def _influences(graph: Graph, found: CrossValidation, metric: str) -> list[NDArray[np.float64]]:
     """How much each node moves the score of its split."""
     return [
-        influence(metric, shares, graph.labels[nodes])
+        influence(metric, shares, graph.truth[nodes])
         for nodes, shares in zip(found.test, found.probabilities, strict=True)
     ]
 
@@ -407,6 +492,8 @@ def graph_warnings(graph: Graph, *, left_out: Mapping[str, str] | None = None) -
 
 
 def _label_warnings(graph: Graph) -> list[str]:
+    if graph.targets is not None:
+        return []
     counts = np.bincount(graph.labels[graph.labelled], minlength=graph.classes)
     found = []
     single = [name for name, count in zip(graph.class_names, counts, strict=True) if count == 1]
@@ -427,7 +514,7 @@ def _label_warnings(graph: Graph) -> list[str]:
 
 def _edge_warnings(graph: Graph) -> list[str]:
     if graph.edges == 0:
-        return ["The graph has no edges: only the features can separate the classes."]
+        return ["The graph has no edges: only the features are used."]
     found = []
     alone = isolated_nodes(graph)
     if alone >= MANY * graph.nodes:

@@ -13,7 +13,10 @@
   const places = new Map(nodes.map((one, i) => [one.node, i]));
   const state = { chosen: 0 };
 
-  const number = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
+  const numeric = nodes[0].target !== undefined;
+  const digits = (value) =>
+    numeric ? value.toLocaleString("en", { maximumSignificantDigits: 4 }) : value.toFixed(2);
+  const number = (value) => `${value < 0 ? "−" : "+"}${digits(Math.abs(value))}`;
   const percent = (share) => `${(100 * share).toFixed(0)}%`;
   const hops = (count) => (count === 0 ? "the node itself" : count === 1 ? "neighbour" : `${count} hops away`);
   const colour = (name) => COLOURS[name % COLOURS.length];
@@ -33,7 +36,7 @@
     const words = part("search").value.toLowerCase().split(/\s+/).filter(Boolean);
     const group = part("group").value;
     const fits = (one) => {
-      const text = `${one.node} ${one.class} ${one.against} ${one.label ?? ""}`.toLowerCase();
+      const text = `${one.node} ${one.class ?? ""} ${one.against ?? ""} ${one.label ?? ""}`.toLowerCase();
       return (!group || one.group === group) && words.every((word) => text.includes(word));
     };
     const found = nodes.flatMap((one, i) => (fits(one) ? [i] : []));
@@ -41,7 +44,9 @@
     for (const i of found) {
       const one = nodes[i];
       const option = make("option", { value: i }, part("nodes"));
-      option.textContent = `${one.node}: ${one.class} ${percent(one.probability)}, not ${one.against}`;
+      option.textContent = numeric
+        ? `${one.node}: ${one.prediction}`
+        : `${one.node}: ${one.class} ${percent(one.probability)}, not ${one.against}`;
     }
     part("count").textContent = `${found.length} of ${nodes.length} nodes`;
     if (found.includes(state.chosen)) part("nodes").value = state.chosen;
@@ -55,11 +60,13 @@
     part("nodes").value = i;
     const one = nodes[i];
     part("name").textContent = one.node;
-    const label = one.label === null ? "Its label is unknown." : `Its label is ${one.label}.`;
+    const known = numeric ? one.target : "label";
+    const label = one.label === null ? `Its ${known} is unknown.` : `Its ${known} is ${one.label}.`;
     const group = one.group ? ` Listed as ${one.group}.` : "";
-    part("sentence").textContent =
-      `${one.class} (${percent(one.probability)}) rather than ${one.against}: contributions sum to ${number(one.total)}. ` +
-      label + group;
+    const first = numeric
+      ? `${one.target} ${one.prediction}`
+      : `${one.class} (${percent(one.probability)}) rather than ${one.against}`;
+    part("sentence").textContent = `${first}: contributions sum to ${number(one.total)}. ${label}${group}`;
     part("method").textContent = `Method: ${one.method}.`;
     draw(one.drawing);
     bars(one);
@@ -123,7 +130,7 @@
     for (const [title, rows, rest] of tables) {
       const whole = rest && Math.abs(rest[1]) > 1e-9 ? [...rows, [...rest, ""]] : [...rows];
       whole.push(["bias", one.bias, "the model's biases alone"]);
-      if (Math.abs(one.remainder) > 5e-3) whole.push(["remainder", one.remainder, "not attributed"]);
+      if (Math.abs(one.remainder) > 5e-3 * (numeric ? Math.abs(one.total) : 1)) whole.push(["remainder", one.remainder, "not attributed"]);
       const most = Math.max(...whole.map((row) => Math.abs(row[1])), 1e-12);
       const table = make("table", { class: "bars" }, box);
       make("caption", {}, table, title);

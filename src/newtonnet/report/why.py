@@ -12,6 +12,7 @@ from newtonnet.explanations import Explanation, describe, hop_distances
 from newtonnet.graphs import Graph
 
 from .markup import document, fill, paragraphs, script_data
+from .words import amount
 
 DRAWN = 24
 """Contributing nodes in a drawing; nodes on the way to them come on top."""
@@ -22,7 +23,18 @@ LISTED = 8
 LARGEST = 900_000
 """Characters of data in a page; every second node is left out until they fit."""
 
-UNCERTAIN, SURPRISING, TYPICAL = GROUPS = ("uncertain", "unlike its neighbours", "typical of its class")
+UNCERTAIN, SURPRISING, TYPICAL, WRONG, SPREAD = GROUPS = (
+    "uncertain",
+    "unlike its neighbours",
+    "typical of its class",
+    "far from its known number",
+    "one of all sizes",
+)
+"""Why a node is listed; the last two are for numbers as targets, which have no uncertain or typical ones."""
+
+CLASS_WORDS = "for its most probable class against the runner-up: a contribution above 0 speaks for the first."
+NUMBER_WORDS = "in its own units: a contribution above 0 makes it larger."
+"""What contributions mean, for classes and for numbers."""
 
 ExplainedNode = Mapping[str, Any]
 """What the page's script reads about one node."""
@@ -39,6 +51,8 @@ def nodes_to_explain(graph: Graph, probabilities: NDArray[np.float64], most: int
         probabilities: of all nodes, ``(n, C)``.
         most: number of nodes.
     """
+    if probabilities.shape[1] == 1:
+        return numbers_to_explain(graph, probabilities[:, 0], most)
     predicted, order = probabilities.argmax(axis=1), np.sort(probabilities, axis=1)
     sure, lead = order[:, -1], order[:, -1] - order[:, -2]
     votes = graph.adjacency @ np.eye(probabilities.shape[1])[predicted]
@@ -54,6 +68,30 @@ def nodes_to_explain(graph: Graph, probabilities: NDArray[np.float64], most: int
         SURPRISING: surest[unlike[surest]],
         TYPICAL: surest[np.argsort(rank[surest], kind="stable")],  # the surest of every class, then the second of each
     }
+    return _chosen(listed, most)
+
+
+def numbers_to_explain(graph: Graph, predicted: NDArray[np.float64], most: int) -> list[tuple[int, str]]:
+    """The same for predicted numbers ``(n,)``: large errors, large differences from neighbours, and all sizes."""
+    truth = graph.truth if graph.targets is not None else np.full(graph.nodes, np.nan)
+    error = np.nan_to_num(np.abs(predicted - truth), nan=-1.0)
+    degree = np.asarray(graph.adjacency.sum(axis=1)).ravel()
+    around = np.divide(graph.adjacency @ predicted, degree, out=predicted.copy(), where=degree > 0)
+    rising = np.argsort(predicted, kind="stable")
+    spread = rising[np.unique(np.linspace(0, len(rising) - 1, max(most, 1)).astype(np.int64))]
+    wrong = np.argsort(-error, kind="stable")
+    return _chosen(
+        {
+            WRONG: wrong[error[wrong] >= 0],
+            SURPRISING: np.argsort(-np.abs(predicted - around), kind="stable"),
+            SPREAD: spread,
+        },
+        most,
+    )
+
+
+def _chosen(listed: Mapping[str, NDArray[np.int64]], most: int) -> list[tuple[int, str]]:
+    """Nodes with the group that they were first listed in, an equal part of each group."""
     chosen: dict[int, str] = {}
     for i, (group, nodes) in enumerate(listed.items(), 1):
         for node in nodes.tolist():
@@ -80,6 +118,8 @@ def explained_node(
         group: why the node is listed.
         feature_names: one for each feature.
     """
+    if explanation.classes[1] is None:
+        return _explained_number(explanation, graph, probabilities[:, 0], group, feature_names)
     told = _rounded(describe(explanation, graph, feature_names=feature_names, top=LISTED))
     node, known = explanation.node, graph.labels[explanation.node]
     return {
@@ -93,23 +133,52 @@ def explained_node(
     }
 
 
-def _rounded(value: Any) -> Any:
-    """Plain data with numbers as short as a page needs them."""
+def _explained_number(
+    explanation: Explanation,
+    graph: Graph,
+    predicted: NDArray[np.float64],
+    group: str,
+    feature_names: Sequence[str] | None,
+) -> ExplainedNode:
+    """The same for a number; nodes are coloured by the third of all numbers that theirs is in."""
+    told = _rounded(describe(explanation, graph, feature_names=feature_names, top=LISTED), digits=6)
+    node = explanation.node
+    truth = graph.truth if graph.targets is not None else np.full(graph.nodes, np.nan)
+    numbers = np.where(np.isnan(truth), predicted, truth)
+    cuts = np.quantile(numbers, [1 / 3, 2 / 3])
+    return {
+        **told,
+        "group": group,
+        "prediction": amount(float(predicted[node])),
+        "label": None if np.isnan(truth[node]) else amount(float(truth[node])),
+        "kinds": [f"below {amount(cuts[0])}", f"{amount(cuts[0])} to {amount(cuts[1])}", f"above {amount(cuts[1])}"],
+        "drawing": _drawing(explanation, graph, np.searchsorted(cuts, numbers), digits=6),
+    }
+
+
+def _rounded(value: Any, digits: int | None = None) -> Any:
+    """Plain data with numbers as short as a page needs them: to so many significant digits, or to five decimals."""
     if isinstance(value, dict):
-        return {name: _rounded(part) for name, part in value.items()}
+        return {name: _rounded(part, digits) for name, part in value.items()}
     if isinstance(value, list):
-        return [_rounded(part) for part in value]
-    return round(value, 5) if isinstance(value, float) else value
+        return [_rounded(part, digits) for part in value]
+    if not isinstance(value, float):
+        return value
+    return round(value, 5) if digits is None else float(f"{value:.{digits}g}")
 
 
 def why_section(nodes: Sequence[ExplainedNode], class_names: Sequence[str]) -> str:
     """A searchable list of nodes with the explanation of the chosen one, and the data that the script draws."""
     if not nodes:
         return paragraphs("No prediction was explained.")
-    data = script_data("why-data", {"nodes": list(nodes), "classes": list(class_names)})
+    numbers = "target" in nodes[0]
+    kinds = nodes[0]["kinds"] if numbers else class_names
+    data = script_data("why-data", {"nodes": list(nodes), "classes": list(kinds)})
     if len(data) > LARGEST and len(nodes) > 1:
         return why_section(nodes[::2], class_names)
-    return fill("why.html", count=f"{len(nodes):,}") + data
+    first = "The number of each of these" if numbers else "Each of these"
+    what = f"{first} {len(nodes):,} nodes is explained {NUMBER_WORDS if numbers else CLASS_WORDS}"
+    return fill("why.html", what=what, fill="number" if numbers else "class") + data
 
 
 def render_why(title: str, nodes: Sequence[ExplainedNode], class_names: Sequence[str], *, version: str) -> str:
@@ -118,7 +187,9 @@ def render_why(title: str, nodes: Sequence[ExplainedNode], class_names: Sequence
     return document(title, body, scripts=("why.js",), plots=False)
 
 
-def _drawing(explanation: Explanation, graph: Graph, classes: NDArray[np.int64]) -> dict[str, Any]:
+def _drawing(
+    explanation: Explanation, graph: Graph, classes: NDArray[np.int64], digits: int | None = None
+) -> dict[str, Any]:
     """The strongest nodes near the explained one, which is in the middle of rings by hops, and the links among them.
 
     ``nodes``: name, class, whether its label is known, hops, contribution, x and y in [-1, 1], place of the node on the
@@ -144,7 +215,7 @@ def _drawing(explanation: Explanation, graph: Graph, classes: NDArray[np.int64])
             int(classes[j]),
             bool(graph.labels[j] >= 0),
             int(distances[j]),
-            round(value.get(j, 0.0), 5),
+            _rounded(value.get(j, 0.0), digits),
             *positions[j],
             place[parents[j]],
         ]

@@ -7,12 +7,24 @@ from typing import TypeGuard
 
 from newtonnet.meaning import counted
 
-from .findings import FilterShape, Findings, GraphHomophily, HeldOutResults, Kind, ModelScores, Response, filter_shape
+from .findings import (
+    FilterShape,
+    Findings,
+    GraphHomophily,
+    HeldOutResults,
+    Kind,
+    ModelScores,
+    NumberResults,
+    Response,
+    filter_shape,
+)
 
 NEAR = 0.02
 """A homophily closer to chance than this is called chance, however many edges there are."""
 SLIGHT, STRONG = 0.25, 2 / 3
 """Shares of the distance from chance to 1 (or to 0) at which the adverb changes."""
+UNRELATED = 0.05
+"""A correlation of neighbours nearer to 0 than this is called chance, however many edges there are."""
 DASH = "–"
 
 KEEPS: dict[Kind, str] = {
@@ -44,7 +56,10 @@ def headline(findings: Findings) -> str:
     """The headline of a fit: homophily compared with chance, and what the learned filter does."""
     if findings.data.edges == 0:
         return NO_EDGES
-    level, text = _homophily_words(findings.homophily, len(findings.data.class_names))
+    if findings.data.target is not None:
+        level, text = correlation_words(findings.homophily)
+    else:
+        level, text = _homophily_words(findings.homophily, len(findings.data.class_names))
     shape = filter_shape(findings.response) if findings.response is not None else None
     if shape is None:
         return f"{text} {missing_filter(findings)}"
@@ -65,7 +80,12 @@ def describe(findings: Findings) -> list[str]:
     """The findings in sentences, the headline first."""
     texts = [headline(findings)]
     if findings.evaluation is not None:
-        texts += [score_words(findings.evaluation, findings.metric), " ".join(comparisons(findings))]
+        evaluation, metric = findings.evaluation, findings.metric
+        if isinstance(evaluation, NumberResults):
+            texts.append(number_score_words(evaluation, metric, findings.data.class_names[0]))
+        else:
+            texts.append(score_words(evaluation, metric))
+        texts.append(" ".join(comparisons(findings)))
     return [text for text in texts if text]
 
 
@@ -91,6 +111,29 @@ def _homophily_words(homophily: GraphHomophily, classes: int) -> tuple[Homophily
         return level, f"{text} With {few} between labelled nodes, the difference may be chance."
     kind = f"{level.degree} {level.side}" if level.side else "neither homophilous nor heterophilous"
     return level, f"{text} The graph is {kind}."
+
+
+def correlation_words(homophily: GraphHomophily) -> tuple[HomophilyLevel | None, str]:
+    """The level of the neighbours' correlation, None where it is unknown, and the sentences that state it."""
+    sure = is_known(homophily.measured)
+    found = homophily.measured if sure else homophily.learned
+    if not is_known(found):
+        return None, "The correlation of neighbours is unknown: no edge joins two nodes with a known number."
+    subject = (
+        "Neighbours' numbers have a correlation of"
+        if sure
+        else ("No edge joins two nodes with a known number; the predicted numbers of neighbours have a correlation of")
+    )
+    text = f"{subject} {decimal(found, 2)}; 0 is expected by chance."
+    noise = 2 / math.sqrt(homophily.labelled_edges) if sure and homophily.labelled_edges else 0.0
+    if abs(found) < max(UNRELATED, noise):
+        unsure = abs(found) >= UNRELATED
+        few = f" With {counted(homophily.labelled_edges, 'edge')} between known nodes, this may be chance."
+        neither = " The graph is neither homophilous nor heterophilous."
+        return HomophilyLevel("", "", unsure=unsure), text + (few if unsure else neither)
+    degree = "slightly" if abs(found) < SLIGHT else "clearly" if abs(found) < STRONG else "strongly"
+    level = HomophilyLevel("homophilous" if found > 0 else "heterophilous", degree)
+    return level, f"{text} The graph is {level.degree} {level.side}."
 
 
 def homophily_level(share: float, chance: float, *, edges: int | None = None) -> HomophilyLevel:
@@ -159,11 +202,14 @@ def metric_name(metric: str) -> str:
     >>> metric_name("roc_auc"), metric_name("balanced_accuracy")
     ('ROC-AUC', 'balanced accuracy')
     """
-    return {"roc_auc": "ROC-AUC", "f1_macro": "macro F1"}.get(metric, metric.replace("_", " "))
+    named = {"roc_auc": "ROC-AUC", "f1_macro": "macro F1", "r2": "R²", "d2_absolute_error": "D² of absolute errors"}
+    return named.get(metric, metric.replace("_", " "))
 
 
-def guess(evaluation: HeldOutResults, metric: str) -> float:
-    """The score of guessing: by the largest class for accuracy and F1, at random for the others."""
+def guess(evaluation: HeldOutResults | NumberResults, metric: str) -> float:
+    """The score of guessing: by the largest class for accuracy and F1, a number by its mean, others at random."""
+    if isinstance(evaluation, NumberResults):
+        return 0.0
     classes, largest = len(evaluation.confusion), evaluation.majority
     by_chance = {
         "roc_auc": 0.5,
@@ -188,19 +234,41 @@ def score_words(evaluation: HeldOutResults, metric: str) -> str:
     return f"{text} {evaluation.method}".rstrip()
 
 
+def number_score_words(evaluation: NumberResults, metric: str, name: str) -> str:
+    """The score with its interval, and the errors in the target's own units."""
+    ours, errors = evaluation.ours, evaluation.errors
+    low, high = ours.interval
+    within = f" (95% interval {percent_range(ours.interval)})" if is_known(low) else ""
+    verdict = "clearly better than" if low > 0 else "worse than" if high < 0 else "not clearly better than"
+    constant = "mean" if metric == "r2" else "median"
+    text = (
+        f"{metric_name(metric)} on held-out nodes is {percent(ours.mean)}{within}, {verdict} always predicting the "
+        f"{constant} (0%). The mean absolute error of {name} is {amount(errors.mae)}, that of always predicting the "
+        f"median {amount(errors.constant_mae)}; root mean squared error {amount(errors.rmse)}."
+    )
+    return f"{text} {evaluation.method}".rstrip()
+
+
 def comparisons(findings: Findings) -> list[str]:
     """A sentence for each other model; none for a graph without edges, on which all models are the same."""
     if findings.evaluation is None or findings.data.edges == 0:
         return []
-    return [comparison_words(other) for other in findings.evaluation.others]
+    numbers = findings.data.target is not None
+    return [comparison_words(other, numbers=numbers) for other in findings.evaluation.others]
 
 
-def comparison_words(other: ModelScores) -> str:
-    """Whether the difference from another model is more than noise: its 95% interval over nodes excludes 0."""
+def comparison_words(other: ModelScores, *, numbers: bool = False) -> str:
+    """Whether the difference from another model is more than noise: its 95% interval over nodes excludes 0.
+
+    For ``numbers`` as targets boosted trees are given the features alone.
+    """
+    alone = ("boosted trees on the features alone", "The edges help", "Boosted trees are better")
+    own = {"boosting": alone} if numbers else {}
     name, better, worse = {
         "mlp": ("an MLP, which ignores the edges", "The edges help", "The edges do harm"),
         "tuned-gcn": ("a tuned residual GCN", "Better", "The tuned GCN is better"),
         "boosting": ("boosted trees on neighbourhood features", "Better", "Boosted trees are better"),
+        **own,
     }.get(other.model.lower(), (other.model, "Better", "Worse"))
     mean, low, high = other.ahead or (math.nan, math.nan, math.nan)
     if not has_width(low, high):
@@ -263,6 +331,20 @@ def decimal(number: float | None, digits: int = 3) -> str:
     ('0.250', '–')
     """
     return f"{number:.{digits}f}" if is_known(number) else DASH
+
+
+def amount(number: float | None) -> str:
+    """A number of the target's own units in four digits.
+
+    >>> amount(1234567.0), amount(0.000123456), amount(12.3456), amount(None)
+    ('1,235,000', '0.0001235', '12.35', '–')
+    """
+    if not is_known(number):
+        return DASH
+    if number == 0:
+        return "0"
+    digits = 3 - math.floor(math.log10(abs(number)))
+    return f"{round(number, digits):,.{max(digits, 0)}f}" if -4 < digits < 16 else f"{number:.4g}"
 
 
 def duration(seconds: float | None) -> str:

@@ -22,7 +22,7 @@ from typing import Any
 from newtonnet.cluster import connected, last_line
 from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
-from newtonnet.training import Progress
+from newtonnet.training import OnEpoch, Progress
 
 from .study import load_data
 from .trials import Task, Trial, make_runner, run_task
@@ -46,11 +46,11 @@ class _Loss:
 Answer = list[Trial] | Exception | _Loss
 
 
-def in_process(*, data_root: str | Path | None = None) -> Executor:
-    """Run tasks in this process, one after another."""
+def in_process(*, data_root: str | Path | None = None, on_epoch: OnEpoch | None = None) -> Executor:
+    """Run tasks in this process, one after another; ``on_epoch`` is called after every epoch of a task."""
 
     def execute(source: Source) -> Generator[Result, None, None]:
-        run = make_runner(data_root)
+        run = make_runner(data_root, on_epoch=on_epoch)
         while (task := source()) is not None:
             yield task, run(task)
 
@@ -212,7 +212,7 @@ def _work(connection: Connection, data_root: str | Path | None, parent: int) -> 
         if os.getppid() != parent:
             raise SystemExit
 
-    run = make_runner(data_root, progress=exit_with_parent)
+    run = make_runner(data_root, on_epoch=exit_with_parent)
     with suppress(EOFError, OSError):
         while True:
             task = connection.recv()

@@ -157,7 +157,7 @@ def measure(study: Study, *, data_root: str | Path | None = None) -> TrialCost:
     ticks: list[float] = []
     for proposal in propose(study, [], 0)[:SETTINGS]:
         ticks.clear()
-        run_task(Task(short, (proposal,)), *data, progress=lambda _: ticks.append(time.monotonic()))
+        run_task(Task(short, (proposal,)), *data, on_epoch=lambda _: ticks.append(time.monotonic()))
         parts = len(ticks) / short.max_epochs  # a population may train in parts, one after another; each part ticks
         seconds.append(parts * (ticks[-1] - ticks[0]) / max(len(ticks) - 1, 1))
     return TrialCost(study, sum(seconds) / len(seconds))

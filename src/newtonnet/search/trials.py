@@ -13,7 +13,7 @@ from newtonnet.files import parse_json
 from newtonnet.graphs import Graph
 from newtonnet.kernels import use_threads
 from newtonnet.nn import build
-from newtonnet.training import SHARED, Progress, Record, Setting, fit
+from newtonnet.training import SHARED, OnEpoch, Record, Setting, fit
 
 from .study import Study, load_data
 
@@ -157,19 +157,17 @@ def group(study: Study, proposals: Sequence[Proposal]) -> list[Task]:
     return sorted(tasks, key=lambda task: task.numbers)
 
 
-def run_task(
-    task: Task, graph: Graph, splits: Sequence[Split], *, progress: Callable[[Progress], None] | None = None
-) -> list[Trial]:
+def run_task(task: Task, graph: Graph, splits: Sequence[Split], *, on_epoch: OnEpoch | None = None) -> list[Trial]:
     """Train the task's settings on every split as one population, on one thread.
 
     One thread, so that results do not depend on the number of cores. Split i trains with seed i, as in
-    ``newtonnet train``. ``progress`` is called after every epoch.
+    ``newtonnet train``. ``on_epoch`` is called after every epoch.
     """
     settings = [task.study.setting(proposal.setting) for proposal in task.proposals]
     configs = [replace(setting.config, seed=split.index) for setting in settings for split in splits]
     with use_threads(1):
         population = build(task.study.model, graph, settings[0].options, seeds=[config.seed for config in configs])
-        records = fit(population, graph, [*splits] * len(settings), configs, progress=progress)
+        records = fit(population, graph, [*splits] * len(settings), configs, on_epoch=on_epoch)
     return [
         make_trial(task, proposal, records[i * len(splits) : (i + 1) * len(splits)])
         for i, proposal in enumerate(task.proposals)
@@ -211,8 +209,8 @@ def _rounded(values: SplitScores) -> SplitScores:
 
 
 def make_runner(
-    data_root: str | Path | None = None, *, progress: Callable[[Progress], None] | None = None
+    data_root: str | Path | None = None, *, on_epoch: OnEpoch | None = None
 ) -> Callable[[Task], list[Trial]]:
     """A function that runs tasks one after another and caches the graphs it loads."""
     load = lru_cache(maxsize=4)(partial(load_data, data_root=data_root))
-    return lambda task: run_task(task, *load(*task.study.data), progress=progress)
+    return lambda task: run_task(task, *load(*task.study.data), on_epoch=on_epoch)

@@ -10,6 +10,7 @@ from .options import DEFAULTS, Columns, Dates, TableOptions, TableSource, Unknow
 
 if TYPE_CHECKING:
     from .encoding import Encoding
+    from .frames import FrameKind, as_frame, frame_kind
     from .nodes import NodeTable, read_nodes
     from .tables import (
         EdgeRows,
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
         find_columns,
         load_tables,
         networkx_tables,
+        node_ids,
         read_tables,
         reading_of,
     )
@@ -27,7 +29,8 @@ else:
     def __getattr__(name: str) -> Any:
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(".tables", __name__), name)
+        home = ".frames" if name in ("FrameKind", "as_frame", "frame_kind") else ".tables"
+        return getattr(import_module(home, __name__), name)
 
 
 __all__ = [
@@ -36,16 +39,20 @@ __all__ = [
     "Dates",
     "EdgeRows",
     "Encoding",
+    "FrameKind",
     "NodeTable",
     "Reading",
     "TableOptions",
     "TableSource",
     "UnknownEdges",
+    "as_frame",
     "column_names",
     "edge_pieces",
     "find_columns",
+    "frame_kind",
     "load_tables",
     "networkx_tables",
+    "node_ids",
     "read_nodes",
     "read_tables",
     "reading_of",

@@ -23,14 +23,21 @@ from .values import (
     count_values,
     first_true,
     has_comma,
+    holds_reals,
     holds_text,
     is_missing,
     is_number,
     read_commas,
     read_dates,
     to_ids,
+    to_numbers,
     without_missing,
 )
+
+MANY_NUMBERS = 30
+"""Different numbers in a column of classes from which on it may be a column of quantities."""
+FEW_NUMBERS = 10
+"""Different whole numbers in a column of quantities, each as often on average, up to which they may be classes."""
 
 _UNSURE = ("unknown", "unlabelled", "unlabeled", "missing", "undefined", "not available", "n.a.", "?", "-")
 """Classes that probably mean that there is none."""
@@ -52,7 +59,7 @@ class NodeTable:
     Attributes:
         name: the default name of the graph.
         ids: unique ids, int64 or text, ``(n,)``.
-        labels: int64, -1 for unknown, ``(n,)``; None without a label column.
+        labels: int64, -1 for unknown, ``(n,)``; None without a column of classes.
         class_names: one for each class.
         text_labels: whether the labels are texts in the table; a CSV file does not say.
         features: float32, ``(n, F)``, dense or CSR.
@@ -69,6 +76,8 @@ class NodeTable:
     read_as: str
     notes: tuple[str, ...]
     parts: Mapping[str, NDArray[np.int64]] | None
+    targets: NDArray[np.float64] | None = None
+    """Numbers to predict, NaN for unknown, ``(n,)``; None without a column of them."""
 
     def names(self) -> list[str]:
         """The ids as text."""
@@ -86,11 +95,14 @@ def read_nodes(
     """Read the nodes of a table in its order; for the arguments see :func:`newtonnet.tables.read_tables`."""
     kinds = {} if encoding is None else {column.name: column.kind for column in encoding.columns}
     texts = {columns.id, *options.categorical, *(name for name, kind in kinds.items() if kind == "category")}
-    texts |= {name for name in (columns.label, columns.split) if name is not None}
+    texts |= {name for name in (None if columns.numbers else columns.label, columns.split) if name is not None}
     rows = read_table(nodes, "nodes", text_encoding=options.text_encoding, texts=texts)
     rows.check(columns.id, columns.label, columns.split, *options.ignore, *options.categorical)
     ids = _ids(rows, columns.id)
-    labels, classes = _labels(rows, columns.label, class_names)
+    targets: NDArray[np.float64] | None = None
+    if columns.numbers and columns.label is not None:
+        targets = _targets(rows, columns.label, learned=class_names is None)
+    labels, classes = _labels(rows, None if columns.numbers else columns.label, class_names)
     wanted = {columns.id, columns.label, columns.split, *kinds}
     # Columns without a name often hold row numbers.
     unnamed = [name for name in rows.table.column_names if name not in wanted and is_unnamed(name)]
@@ -110,20 +122,23 @@ def read_nodes(
         left_out = _left_out(table, learned)
         not_read = {name: "ignored" for name in options.ignore if name not in (columns.id, columns.label)}
         not_read |= dict.fromkeys(unnamed, "has no name")
-        notes = [*_label_warnings(rows, columns.label), *_leaks(table, labels)]
+        known = labels if targets is None else np.where(np.isnan(targets), -1, 0)
+        warned = _label_warnings(rows, columns.label) if targets is None else _target_warnings(targets, columns.label)
+        notes = [*warned, *_leaks(table, known)]
         notes += column_warnings(table, learned, options.categorical)
     return NodeTable(
         name=Path(nodes).name.split(".")[0] if isinstance(nodes, str | PathLike) else "graph",
         ids=ids,
         labels=labels,
         class_names=classes,
-        text_labels=columns.label is not None and rows.line is None and holds_text(rows.table[columns.label].type),
+        text_labels=labels is not None and rows.line is None and holds_text(rows.table[str(columns.label)].type),
         features=features,
         encoding=learned,
         left_out=left_out,
         read_as=read_as(table, learned, {**left_out, **not_read}),
         notes=tuple(notes),
         parts=None if columns.split is None else _split_parts(rows, columns.split),
+        targets=targets,
     )
 
 
@@ -146,6 +161,11 @@ def _label_warnings(rows: NamedTable, label_column: str | None) -> list[str]:
     there = [word for word in MISSING if word and counts.get(word)]
     found = [f"The label {word!r} is treated as missing ({counts[word]:,} times)." for word in there]
     known = [value for value in counts if value not in MISSING]
+    if len(known) >= MANY_NUMBERS and all(is_number(value) for value in known):
+        found.append(
+            f"Column {label_column!r} holds {len(known):,} different numbers, which are treated as classes; if they "
+            f"are quantities, predict them with --target-column {label_column}."
+        )
     if "-1" in known and all(is_number(value) for value in known):
         found.append(f"The label -1 {_BLANK}")
     found += [f"The label {value!r} {_BLANK}" for value in known if value.casefold() in _UNSURE]
@@ -153,6 +173,38 @@ def _label_warnings(rows: NamedTable, label_column: str | None) -> list[str]:
         if len(alike := [repr(value) for value in group]) > 1:
             found.append(f"The labels {' and '.join(alike)} differ only in case and are treated as different classes.")
     return found
+
+
+def _target_warnings(targets: NDArray[np.float64], column: str | None) -> list[str]:
+    """A sentence for numbers that may be codes of classes."""
+    known = targets[~np.isnan(targets)]
+    different = np.unique(known)
+    if len(different) > FEW_NUMBERS or len(known) < FEW_NUMBERS * len(different) or (different % 1 != 0).any():
+        return []
+    return [
+        f"Column {column!r} holds {len(different)} different whole numbers, which are treated as quantities; if they "
+        f"are classes, predict them with --label-column {column}."
+    ]
+
+
+def _targets(rows: NamedTable, column: str, *, learned: bool) -> NDArray[np.float64]:
+    """The numbers of a column, NaN where a cell is blank; the first that is no finite number raises an error."""
+    values = read_commas(rows.table[column], surely=True)
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    if holds_text(values.type):
+        text = pc.utf8_trim_whitespace(without_missing(values.cast(pa.string())))
+        if all(is_number(one) for one in text.drop_null().unique().to_pylist()):
+            values = text.cast(pa.float64())
+    if values.null_count < len(values) and not holds_text(values.type) and not holds_reals(values.type):
+        raise ValueError(
+            f"column {column!r} of {rows.name} holds {values.type}, not numbers; choose a column of numbers, or "
+            f"predict classes with --label-column {column}"
+        )
+    numbers = to_numbers(values, column, rows.row)
+    if learned and np.isnan(numbers).all():
+        raise ValueError(f"column {column!r} of {rows.name} has no number at all; fill in those that are known")
+    return numbers
 
 
 def _leaks(table: pa.Table, labels: NDArray[np.int64] | None) -> list[str]:
@@ -207,8 +259,8 @@ def _labels(
     broken = [value for value in found if has_comma(value) or (is_number(value) and not float(value).is_integer())]
     if class_names is None and broken and all(is_number(value) or has_comma(value) for value in found):
         raise ValueError(
-            f"column {label_column!r} of {rows.name} holds numbers such as {broken[0][:6]}, not classes; choose a "
-            "column of classes, or bin the numbers into a few classes first"
+            f"column {label_column!r} of {rows.name} holds numbers such as {broken[0][:6]}, not classes; predict them "
+            f"as numbers with --target-column {label_column} (target_column in Python), or choose a column of classes"
         )
     classes = found if class_names is None else list(class_names)
     codes = pc.index_in(text, value_set=pa.array(classes, pa.string()))

@@ -29,9 +29,10 @@ class TableOptions:
 
     Attributes:
         label_column: column of the nodes with the class, blank where it is unknown; no labels if None.
+        target_column: column of the nodes with a number to predict instead of a class, blank where it is unknown.
         id_column: column of the nodes with their ids; ``id``, or else the first.
-        source_column: column of the edges with one end; ``source``, or else the first.
-        target_column: column of the edges with the other end; ``target``, or else the second.
+        from_column: column of the edges with one end; ``source``, or else the first.
+        to_column: column of the edges with the other end; ``target``, or else the second.
         weight_column: column of the edges with weights of 0 or more; ``weight`` if there is one, else all are 1.
         split_column: column of the nodes that says train, validation or test; no feature. The labels of test nodes are
             not learned from; without validation nodes, folds of the training nodes choose. No such column if None.
@@ -47,9 +48,10 @@ class TableOptions:
     """
 
     label_column: str | None = None
-    id_column: str | None = None
-    source_column: str | None = None
     target_column: str | None = None
+    id_column: str | None = None
+    from_column: str | None = None
+    to_column: str | None = None
     weight_column: str | None = None
     split_column: str | None = None
     ignore: tuple[str, ...] = ()
@@ -66,6 +68,11 @@ class TableOptions:
             if isinstance(columns, str):
                 raise TypeError(f"{name} must be a list of columns, got the text {columns!r}; write [{columns!r}]")
             object.__setattr__(self, name, tuple(columns))
+        if self.label_column is not None and self.target_column is not None:
+            raise ValueError(
+                f"label_column ({self.label_column!r}) is for classes and target_column ({self.target_column!r}) for "
+                "numbers; give one of them. The ends of edges are from_column and to_column."
+            )
         for name, choices in (("unknown_edges", get_args(UnknownEdges)), ("dates", get_args(Dates))):
             if (chosen := getattr(self, name)) not in choices:
                 raise ValueError(f"{name} must be one of {', '.join(choices)}, got {chosen!r}")
@@ -77,7 +84,10 @@ DEFAULTS = TableOptions()
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns that are not features; ``label`` and ``weight`` are None where there is no such column."""
+    """The columns that are not features; ``label`` and ``weight`` are None where there is no such column.
+
+    Where ``numbers`` is set, the column ``label`` holds numbers to predict instead of classes.
+    """
 
     id: str
     label: str | None
@@ -88,3 +98,4 @@ class Columns:
     """Other columns of the edges."""
     split: str | None = None
     """Column of the nodes that says train, validation or test."""
+    numbers: bool = False

@@ -63,9 +63,11 @@ class NamedTable:
         if position >= len(names):
             raise ValueError(f"{self.name} needs a column {usual!r}; found: {listed(names)}")
         if is_unnamed(names[0]):  # row numbers, which may look like ids
+            option = {"source": "from", "target": "to"}.get(usual, usual)
             raise ValueError(
                 f"the first column of {self.name} has no name ({names[0]!r}) and may hold row numbers, and there is no "
-                f"column {usual!r}; choose one with --{usual}-column ({usual}_column in Python); found: {listed(names)}"
+                f"column {usual!r}; choose one with --{option}-column ({option}_column in Python); found: "
+                f"{listed(names)}"
             )
         return str(names[position])
 

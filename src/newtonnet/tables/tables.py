@@ -1,5 +1,7 @@
 """Two tables as a graph: which columns are what, edges as pairs of nodes, and what a user should know about them."""
 
+from __future__ import annotations  # so that help() prints the names of types and not all that they stand for
+
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -60,7 +62,7 @@ class Reading:
 def load_tables(
     nodes: TableSource,
     edges: TableSource,
-    options: TableOptions = DEFAULTS,
+    options: TableOptions | None = None,
     *,
     name: str | None = None,
     **fields: Any,
@@ -74,15 +76,15 @@ def load_tables(
         edges: one row for each edge, naming two nodes.
         options: how to read them.
         name: the graph's name; that of the nodes file if not given.
-        **fields: single fields of :class:`TableOptions`, such as ``label_column="label"``.
+        **fields: single fields of :class:`TableOptions`, such as ``label_column="label"`` or ``target_column="price"``.
 
     Returns:
         The graph; node names are the ids as text.
     """
-    return read_tables(nodes, edges, replace(options, **fields), name=name).graph
+    return read_tables(nodes, edges, replace(options or DEFAULTS, **fields), name=name).graph
 
 
-def networkx_tables(graph: "nx.Graph") -> tuple[pa.Table, pa.Table]:
+def networkx_tables(graph: nx.Graph) -> tuple[pa.Table, pa.Table]:
     """The nodes and edges of a networkx graph as two tables, with a column for every attribute of the nodes.
 
     Nodes of any kind become ids, as whole numbers or text; the weights of edges are kept, and 1 where they are missing.
@@ -151,6 +153,8 @@ def read_tables(
         directed=options.directed,
         text_labels=read.text_labels,
     )
+    if read.targets is not None:
+        graph = graph.with_targets(read.targets, columns.label)
     tally = count_rows((ends, weights), dropped=links.table.num_rows - ends.shape[1])
     reading = reading_of(read, graph, tally, columns, learned=encoding is None)
     if not (added := graph.nodes - known):
@@ -174,26 +178,40 @@ def find_columns(nodes: TableSource, edges: TableSource, options: TableOptions =
     links = read_header(edges, "edges", text_encoding=options.text_encoding)
     key = rows.column(options.id_column, "id", 0)
     rows.check(options.label_column, options.split_column)
+    if options.target_column is not None and options.target_column not in rows.table.column_names:
+        raise ValueError(
+            f"{rows.name} has no column {options.target_column!r} of numbers to predict; found: "
+            f"{listed(rows.table.column_names)} (the ends of edges are --from-column and --to-column)"
+        )
     names = links.table.column_names
     if len(names) == 1:
         raise ValueError(
             f"{links.name} has one column only ({names[0]!r}); edges need two columns of ids, such as "
             "source and target, separated by comma, semicolon or tab"
         )
-    source = links.column(options.source_column, "source", 0)
-    target = links.column(options.target_column, "target", 1)
+    source = links.column(options.from_column, "source", 0)
+    target = links.column(options.to_column, "target", 1)
     if source == target:
         raise ValueError(f"{links.name} needs two columns of ids; source and target are both {source!r}")
     links.check(options.weight_column)
     others = [name for name in names if name not in (source, target)]
     weight = options.weight_column or find_usual("weight", others)
     unused = tuple(name for name in others if name != weight)
-    return Columns(key, options.label_column, source, target, weight, unused, options.split_column)
+    learned, numbers = options.label_column or options.target_column, options.target_column is not None
+    return Columns(key, learned, source, target, weight, unused, options.split_column, numbers)
 
 
 def column_names(table: TableSource, *, text_encoding: str = "utf-8") -> tuple[str, ...]:
     """The names of all columns of a table."""
     return tuple(read_header(table, "nodes", text_encoding=text_encoding).table.column_names)
+
+
+def node_ids(nodes: TableSource, names: Sequence[str], *, id_column: str | None = None) -> pa.Array:
+    """The names of a graph's nodes as ids of the kind that the table has: whole numbers or text."""
+    header = read_header(nodes, "nodes", text_encoding="utf-8")
+    kind = header.table.schema.field(header.column(id_column, "id", 0)).type
+    ids = pa.array(names, pa.string())
+    return ids.cast(pa.int64()) if pa.types.is_integer(kind) or pa.types.is_floating(kind) else ids
 
 
 def reading_of(read: NodeTable, graph: Graph, tally: Counter[str], columns: Columns, *, learned: bool) -> Reading:
@@ -297,7 +315,9 @@ def _add_unknown(read: NodeTable, links: NamedTable, columns: Columns) -> NodeTa
     else:
         x = sp.vstack([x, sp.csr_array(shape, dtype=np.float32)], format="csr")
     labels = None if read.labels is None else np.append(read.labels, np.full(len(new), -1))
-    return replace(read, ids=pa.concat_arrays([read.ids.cast(pa.string()), new]), features=x, labels=labels)
+    targets = None if read.targets is None else np.append(read.targets, np.full(len(new), np.nan))
+    ids = pa.concat_arrays([read.ids.cast(pa.string()), new])
+    return replace(read, ids=ids, features=x, labels=labels, targets=targets)
 
 
 def _check_header(links: NamedTable, ids: pa.Array, columns: Columns) -> None:

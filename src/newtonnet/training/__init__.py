@@ -8,10 +8,10 @@ from .checkpoint import (
     save_checkpoint,
     write_tensors,
 )
-from .config import GAMMAS, OUTDATED, SHARED, Config, Setting, check_configs, override
+from .config import GAMMAS, NUMBER_LOSSES, OUTDATED, SHARED, Config, Setting, check_configs, override
 from .engine import check_splits, fit
 from .in_memory import roc_auc
-from .loop import CURVES, Batch, Evaluation, FinalEvaluation, Progress, Run, Source
+from .loop import CURVES, Batch, Evaluation, FinalEvaluation, OnEpoch, Progress, Run, Source
 from .record import (
     ADDED,
     FREQUENCIES,
@@ -23,7 +23,7 @@ from .record import (
     make_records,
     summarise,
 )
-from .shape import adjusted_pivot, band_masks, predicted_homophily, shape_penalty
+from .shape import adjusted_pivot, band_masks, neighbour_correlation, predicted_homophily, shape_penalty
 from .statistics import SIGNIFICANT, Estimate, compare, contrast, estimate, holm
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "CURVES",
     "FREQUENCIES",
     "GAMMAS",
+    "NUMBER_LOSSES",
     "NUMERICS",
     "OUTDATED",
     "SHARED",
@@ -41,6 +42,7 @@ __all__ = [
     "Estimate",
     "Evaluation",
     "FinalEvaluation",
+    "OnEpoch",
     "Outcome",
     "Progress",
     "Record",
@@ -61,6 +63,7 @@ __all__ = [
     "holm",
     "load_checkpoint",
     "make_records",
+    "neighbour_correlation",
     "override",
     "predicted_homophily",
     "read_tensors",

@@ -8,7 +8,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from newtonnet.metrics import METRICS
+from newtonnet.metrics import METRICS, NUMBER_METRICS
 
 SHARED = (
     "decoupled",
@@ -18,6 +18,7 @@ SHARED = (
     "loss",
     "reduction",
     "class_weight",
+    "label_smoothing",
     "variant",
     "penalty",
     "flipped",
@@ -36,14 +37,14 @@ OUTDATED = "code"
 """A variant that older records may name and that can no longer be trained."""
 
 _CHOICES: dict[str, tuple[str | None, ...]] = {
-    "loss": ("cross-entropy", "binary"),
+    "loss": ("cross-entropy", "binary", "squared", "absolute"),
     "reduction": ("mean", "sum"),
     "variant": ("paper", "released", OUTDATED),
     "penalty": ("squared", "norm", None),
     "pivot": ("uniform", "adjusted", "weighted"),
     "homophily": ("predicted", "train-edges", "all-labels"),
     "homophily_start": ("pivot", "random"),
-    "metric": METRICS,
+    "metric": METRICS + NUMBER_METRICS,
 }
 
 
@@ -86,11 +87,14 @@ class Config:
     patience: int | None = None
     """Stop a member after this many epochs without a better validation score; None: never."""
     loss: str = "cross-entropy"
-    """``cross-entropy``, or ``binary``: that of each class's own sigmoid on one-hot labels, for two classes."""
+    """``cross-entropy``, or ``binary``: that of each class's own sigmoid on one-hot labels, for two classes; for
+    numbers as targets the ``squared`` or the ``absolute`` error."""
     reduction: str = "mean"
     """Over the training nodes: ``mean``, which the gammas refer to, or ``sum``, as in the paper's text."""
     class_weight: tuple[float, ...] | None = None
     """How much a training node of each class counts in the loss, in their order; None: all alike."""
+    label_smoothing: float = 0.0
+    """Share of every training label that is spread evenly over all classes in the loss."""
     variant: str = "paper"
     """``paper`` or ``released``. (Older records may name ``code``, an inexact copy of the released code, which can no
     longer be trained.)"""
@@ -113,7 +117,7 @@ class Config:
     homophily_interval: int | None = None
     """Epochs between two estimates of the homophily; None takes the variant's, 1 or 10."""
     metric: str = "accuracy"
-    """What validation and test report: one of :data:`newtonnet.metrics.METRICS`."""
+    """What validation and test report: one of :data:`newtonnet.metrics.METRICS`, for numbers of ``NUMBER_METRICS``."""
     history_interval: int = 10
     """Keep every so many epochs' curves in the record; 0: none."""
 
@@ -139,6 +143,7 @@ class Config:
             object.__setattr__(self, "class_weight", tuple(self.class_weight))
             good = all(math.isfinite(weight) and weight > 0 for weight in self.class_weight)
             _require("class_weight", good, "numbers above 0 or None", self.class_weight)
+        _require("label_smoothing", 0 <= self.label_smoothing < 1, "at least 0 and below 1", self.label_smoothing)
         for name, choices in _CHOICES.items():
             value = getattr(self, name)
             known = [word for word in choices if word != OUTDATED]
@@ -195,6 +200,9 @@ def _require(name: str, good: bool, expected: str, value: object) -> None:
     if not good:
         raise ValueError(f"{name} must be {expected}, got {value}")
 
+
+NUMBER_LOSSES = ("squared", "absolute")
+"""Losses for numbers as targets."""
 
 GAMMAS = ("gamma1", "gamma2", "gamma3")
 """The parts of the training field ``gammas``: how much low, middle and high frequencies count."""

@@ -13,11 +13,12 @@ from newtonnet.datasets import Split, check_split
 from newtonnet.files import named_errors
 from newtonnet.graphs import Graph, check_trainable
 from newtonnet.kernels import kept_memory
+from newtonnet.metrics import METRICS, NUMBER_METRICS
 from newtonnet.nn import Population
 
 from .checkpoint import deferred_interrupt, load_checkpoint, save_checkpoint
-from .config import Config, check_configs
-from .loop import Progress
+from .config import NUMBER_LOSSES, Config, check_configs
+from .loop import OnEpoch
 from .parts import Parts
 from .record import Record, make_records, record_id
 
@@ -35,7 +36,7 @@ def fit(
     threads: int | None = None,
     max_memory: int | None = None,
     stop: Callable[[], bool] | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    on_epoch: OnEpoch | None = None,
 ) -> list[Record]:
     """Train every member on its split and leave the model at its members' best validation states.
 
@@ -58,7 +59,7 @@ def fit(
         max_memory: bytes that training may take beside the graph; parts are made small enough.
         stop: called after every epoch, or now and then where parts train side by side; where it returns True, training
             ends there as if the epochs were used up. Members that had not begun fail.
-        progress: called as often as ``stop``.
+        on_epoch: called as often as ``stop`` with the progress so far.
 
     Returns:
         One record for each member, in order.
@@ -85,8 +86,8 @@ def fit(
 
             def after() -> bool:
                 nonlocal saved
-                if progress is not None:
-                    progress(parts.report())
+                if on_epoch is not None:
+                    on_epoch(parts.report())
                 if checkpoint is not None and time.monotonic() - saved > checkpoint_seconds:
                     with parts.paused():
                         save_checkpoint(checkpoint, parts.state(), fingerprint=fingerprint)
@@ -134,6 +135,11 @@ def _check(model: Population, graph: Graph, splits: Sequence[Split], configs: Se
     check_trainable(graph)
     check_configs(configs)
     check_splits(graph, splits, configs[0].metric)
+    numbers, metric, loss = graph.targets is not None, configs[0].metric, configs[0].loss
+    if numbers != (metric in NUMBER_METRICS) or numbers != (loss in NUMBER_LOSSES):
+        what = ("numbers", NUMBER_LOSSES, NUMBER_METRICS) if numbers else ("classes", ("cross-entropy",), METRICS)
+        expected = f"a loss such as {what[1][0]} and a metric such as {what[2][0]}"
+        raise ValueError(f"graph {graph.name!r} has {what[0]} to learn, which need {expected}; got {loss} and {metric}")
     shaped = any(any(config.gammas) for config in configs)
     learned = {name for filter in model.filters.values() for name in filter.start}
     if not learned and shaped:
@@ -153,7 +159,7 @@ def check_splits(graph: Any, splits: Sequence[Split], metric: str) -> None:
     """Raise an error if splits or metric do not fit the labels of a graph, which may be in memory or on disk."""
     for split in splits:
         check_split(graph, split)
-    if metric != "accuracy":
+    if metric != "accuracy" and metric not in NUMBER_METRICS:
         needed = "both classes" if graph.classes == 2 else "two classes"
         for split in splits:
             if any(len(np.unique(graph.labels[part])) < 2 for part in (split.validation, split.test) if len(part)):

@@ -17,7 +17,7 @@ from newtonnet.nn import Inputs, Noise, Population, dropout
 
 from .config import Config
 from .loop import Batch, Evaluation, FinalEvaluation
-from .shape import adjusted_pivot, predicted_homophily, training_homophily
+from .shape import adjusted_pivot, neighbour_correlation, predicted_homophily, training_homophily
 
 LABELS = 255
 """Which of an epoch's masks draws the labels that are shown; layers take theirs from 0 on."""
@@ -25,11 +25,19 @@ LABELS = 255
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Labels ``(n,)``, 0 where unknown, and which nodes train, validate and test each member, bool, ``(3, n, P)``."""
+    """Labels ``(n,)``, 0 where unknown, and which nodes train, validate and test each member, bool, ``(3, n, P)``.
+
+    Of numbers as targets, the labels are floating-point numbers and there is one class.
+    """
 
     labels: Tensor
     masks: Tensor
     classes: int
+
+    @property
+    def numbers(self) -> bool:
+        """Whether the targets are numbers, not classes."""
+        return self.labels.is_floating_point()
 
     @cached_property
     def sizes(self) -> Tensor:
@@ -49,9 +57,30 @@ class Targets:
         places = torch.arange(self.classes, device=first.device)[:, None] + first
         return self.labels[nodes], members, places.flatten()
 
+    def baseline(self, metric: str) -> Tensor:
+        """Of numbers, the summed errors of the best constant on each part of each member's split, ``(3, P)``.
+
+        It is 1 where they are all equal, and NaN for an empty part.
+        """
+        sums = torch.empty(len(self.masks), self.masks.shape[2], dtype=torch.float64)
+        for i, part in enumerate(self.masks):
+            for p, inside in enumerate(part.T):
+                own = self.labels[inside].double().cpu().numpy()
+                if len(own) == 0:
+                    sums[i, p] = float("nan")
+                    continue
+                error = (own - own.mean()) ** 2 if metric == "r2" else np.abs(own - np.median(own))
+                sums[i, p] = float(error.sum()) or 1.0
+        return sums.to(self.labels.device)
+
+    @property
+    def unknown(self) -> float:
+        """What stands for a label that is not shown."""
+        return float("nan") if self.numbers else -1
+
     def shown(self) -> Tensor:
-        """The labels of each member's training nodes and -1 everywhere else, int64, ``(n, P)``."""
-        return torch.where(self.masks[0], self.labels[:, None], -1)
+        """The labels of each member's training nodes, and -1 (of numbers NaN) everywhere else, ``(n, P)``."""
+        return torch.where(self.masks[0], self.labels[:, None], self.unknown)
 
     def halves(self, share: float, noise: Noise) -> tuple[Tensor, "Targets"]:
         """Some of the labels in :meth:`shown`, and the targets of a loss on the other training nodes.
@@ -62,7 +91,7 @@ class Targets:
         train = self.masks[0]
         hidden = dropout(train[..., None].float(), rate=share, noise=noise, stream=LABELS)[..., 0] > 0
         hidden = torch.where(hidden.any(dim=0), hidden, train)
-        shown = torch.where(train & ~hidden, self.labels[:, None], -1)
+        shown = torch.where(train & ~hidden, self.labels[:, None], self.unknown)
         return shown, Targets(self.labels, hidden[None], self.classes)
 
     def take(self, members: Tensor) -> "Targets":
@@ -76,33 +105,66 @@ def make_targets(graph: Graph, splits: Sequence[Split], device: torch.device | s
     for p, split in enumerate(splits):
         for i, nodes in enumerate((split.train, split.validation, split.test)):
             masks[i, nodes, p] = True
-    labels = torch.from_numpy(np.maximum(graph.labels, 0))
+    known = np.maximum(graph.labels, 0) if graph.targets is None else np.nan_to_num(graph.targets)
+    labels = torch.from_numpy(known)
     return Targets(labels.to(device), torch.from_numpy(masks).to(device), graph.classes)
 
 
 def cross_entropy(
-    logits: Tensor, targets: Targets, *, binary: bool = False, class_weight: Sequence[float] | None = None
+    logits: Tensor,
+    targets: Targets,
+    *,
+    binary: bool = False,
+    class_weight: Sequence[float] | None = None,
+    label_smoothing: float = 0.0,
 ) -> Tensor:
     """Mean cross entropy of each member over its training nodes, from logits ``(n, P, C)`` to ``(P,)``.
 
     ``binary``: that of each class's own sigmoid on one-hot labels, averaged over the classes. With ``class_weight``
-    ``(C,)`` the mean is weighted by the nodes' classes.
+    ``(C,)`` the mean is weighted by the nodes' classes. ``label_smoothing`` spreads this share of every label evenly
+    over the classes.
     """
     labels, members, places = targets.training
     # Classes come first: a handful of them is too few to work along.
     chosen = logits.reshape(-1).index_select(0, places).view(targets.classes, -1)
     if binary:
         one_hot = nn.functional.one_hot(labels, targets.classes).T.to(chosen)
+        one_hot = one_hot.lerp(torch.full_like(one_hot, 1 / targets.classes), label_smoothing)
         each = nn.functional.binary_cross_entropy_with_logits(chosen, one_hot, reduction="none").mean(dim=0)
     else:
-        each = nn.functional.nll_loss(chosen.log_softmax(dim=0).T, labels, reduction="none")
+        logarithms = chosen.log_softmax(dim=0)
+        each = nn.functional.nll_loss(logarithms.T, labels, reduction="none")
+        if label_smoothing:
+            each = each.lerp(-logarithms.mean(dim=0), label_smoothing)
     if class_weight is not None:
         weights = each.new_tensor(class_weight)[labels]
         sums = each.new_zeros(2, logits.shape[1]).index_add(1, members, torch.stack([weights * each, weights]))
         return sums[0] / sums[1]
+    return _mean(each, logits, targets)
+
+
+def number_loss(logits: Tensor, targets: Targets, *, absolute: bool = False) -> Tensor:
+    """Mean squared or absolute error of each member over its training nodes, from outputs ``(n, P, 1)`` to ``(P,)``."""
+    truth, _, places = targets.training
+    error = logits.reshape(-1).index_select(0, places) - truth.to(logits.dtype)
+    return _mean(error.abs() if absolute else error.square(), logits, targets)
+
+
+def _mean(each: Tensor, logits: Tensor, targets: Targets) -> Tensor:
+    """Mean over each member's training nodes, ``(m,)`` to ``(P,)``."""
     if logits.shape[1] == 1:  # the same with fewer steps, which small graphs notice
         return each.mean(dim=0, keepdim=True)
-    return each.new_zeros(logits.shape[1]).index_add(0, members, each) / targets.sizes[0]
+    return each.new_zeros(logits.shape[1]).index_add(0, targets.training[1], each) / targets.sizes[0]
+
+
+def evaluate_numbers(metric: str, outputs: Tensor, targets: Targets, baseline: Tensor) -> Evaluation:
+    """Predictions and scores of outputs ``(n, P, 1)``; for ``baseline`` see :meth:`Targets.baseline`."""
+    values, truth = outputs.detach()[..., 0].double(), targets.labels[:, None]
+    error = (values - truth).square() if metric == "r2" else (values - truth).abs()
+    scores = 1 - torch.where(targets.masks, error, 0.0).sum(dim=1) / baseline
+    known = torch.where(targets.masks[0], truth, values)
+    finite = torch.isfinite(values.sum(dim=0))
+    return Evaluation(scores, finite, known, outputs if outputs.requires_grad else None)
 
 
 def evaluate(metric: str, logits: Tensor, targets: Targets) -> Evaluation:
@@ -193,9 +255,18 @@ class GraphSource:
         return (Batch(self.inputs.show(shown), epoch, hidden),)
 
     def loss(self, logits: Tensor, batch: Batch) -> Tensor:
-        """Cross entropy of each member over its training nodes, without those whose labels are shown."""
-        weights = self.shared.class_weight
-        mean = cross_entropy(logits, batch.targets, binary=self.shared.loss == "binary", class_weight=weights)
+        """Loss of each member over its training nodes, without those whose labels are shown."""
+        kind = self.shared.loss
+        if self.targets.numbers:
+            mean = number_loss(logits, batch.targets, absolute=kind == "absolute")
+        else:
+            mean = cross_entropy(
+                logits,
+                batch.targets,
+                binary=kind == "binary",
+                class_weight=self.shared.class_weight,
+                label_smoothing=self.shared.label_smoothing,
+            )
         return mean * batch.targets.sizes[0] if self.shared.reduction == "sum" else mean
 
     def reduce(self, loss: Tensor, parameters: Sequence[nn.Parameter]) -> Tensor:
@@ -206,15 +277,35 @@ class GraphSource:
         """Scores of all nodes; a model without dropout keeps its autograd graph for the next epoch."""
         with torch.set_grad_enabled(model.deterministic):
             logits = model(self.inputs)
-        return evaluate(self.shared.metric, logits, self.targets)
+        return self._evaluate(self.shared.metric, logits)
+
+    def _evaluate(self, metric: str, logits: Tensor) -> Evaluation:
+        if self.targets.numbers:
+            return evaluate_numbers(self.shared.metric, logits, self.targets, self._baseline)
+        return evaluate(metric, logits, self.targets)
+
+    @cached_property
+    def _baseline(self) -> Tensor:
+        return self.targets.baseline(self.shared.metric)
 
     def homophily(self, model: Population, evaluation: Evaluation, *, chance: bool) -> tuple[Tensor, Tensor | None]:
         """Predicted homophily of each member, and the one that chance gives."""
         assert evaluation.classes is not None
+        if self.targets.numbers:  # chance is always 0
+            return self._correlation(evaluation.classes), None
         expected = adjusted_pivot(self.degrees, evaluation.classes, self.classes) if chance else None
         if self.shared.homophily != "predicted":
             return self._counted_homophily, expected
         return predicted_homophily(self.pairs, evaluation.classes, self._edge_weights), expected
+
+    def _correlation(self, values: Tensor) -> Tensor:
+        """Homophily of numbers: of the predicted ones, or of the known ones over edges between training nodes."""
+        if self.shared.homophily == "predicted":
+            weights = None if self._edge_weights is None else self._edge_weights[:, None]
+            return neighbour_correlation(self.pairs, values, weights)
+        train = self.targets.masks[0] if self.shared.homophily == "train-edges" else self.targets.masks.any(dim=0)
+        inside = train[self.pairs.long()].all(dim=0)
+        return neighbour_correlation(self.pairs, self.targets.labels[:, None].expand_as(train), inside)
 
     @cached_property
     def _edge_weights(self) -> Tensor | None:
@@ -234,10 +325,11 @@ class GraphSource:
     @torch.no_grad()
     def finish(self, model: Population) -> FinalEvaluation:
         """Scores of all nodes."""
-        found = evaluate("accuracy", model(self.inputs), self.targets)
+        found = self._evaluate("accuracy", model(self.inputs))
         homophily = self.homophily(model, found, chance=False)[0].cpu().numpy()
         scores = np.full(found.scores.shape, np.nan)  # those of the best epoch stand
-        return FinalEvaluation(scores, found.scores[2].cpu().numpy(), homophily)
+        tested = scores[2] if self.targets.numbers else found.scores[2].cpu().numpy()
+        return FinalEvaluation(scores, tested, homophily)
 
     def take(self, members: Tensor) -> Self:
         """The source of some of the members."""

@@ -1,7 +1,8 @@
 """The training loop: one epoch after another for a population of models, whatever the batches come from."""
 
+import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
@@ -43,7 +44,8 @@ class Evaluation:
         scores: metric of each member on its train, validation and test nodes, float64, ``(3, P)``; NaN where a part is
             empty or was not evaluated.
         finite: whether all logits of a member are finite, ``(P,)``.
-        classes: class of every node, predicted or, where it trains, its label, ``(n, P)``, if the source has them.
+        classes: class (or number) of every node, predicted or, where it trains, its label, ``(n, P)``, if the source
+            has them.
         logits: of a model without dropout, with their autograd graph: the next epoch trains on them. None otherwise.
     """
 
@@ -73,7 +75,7 @@ class Source(Protocol):
 
     @property
     def classes(self) -> int:
-        """Number of classes."""
+        """Number of classes; 1 for a number as target, whose homophily is a correlation and 0 by chance."""
 
     @property
     def has_edges(self) -> bool:
@@ -111,6 +113,20 @@ class Progress:
     """Members that still train."""
     validation: float
     """Mean over members of the best validation score so far."""
+    loss: float = math.nan
+    """Mean over these members of the loss of the epoch, with the penalty."""
+    homophily: float = math.nan
+    """Mean over members of the homophily that the penalty is given."""
+    step: str = ""
+    """What is being trained, where it is one step of several."""
+    share: float = math.nan
+    """Finished share of the step."""
+    best: float = math.nan
+    """Best mean validation score of a setting so far, where there are several."""
+
+
+OnEpoch = Callable[[Progress], None]
+"""Called after every epoch."""
 
 
 class Run:
@@ -134,7 +150,8 @@ class Run:
         self.gammas = torch.tensor([config.gammas for config in configs], dtype=torch.float64).T
         masks = {prefix: band_masks(filter.points, self.shared.slices) for prefix, filter in model.filters.items()}
         self.bands = {prefix: mask.to(device, model.dtype) for prefix, mask in masks.items()}
-        self.pivot = np.full(population, 1 / source.classes)
+        chance = 0.0 if source.classes == 1 else 1 / source.classes
+        self.pivot = np.full(population, chance)
         self.homophily = self.pivot.copy()  # the pivot, at which there is no penalty, until it is learned
         if self.shared.homophily_start == "random":
             self.homophily = np.array([np.random.default_rng(config.seed).random() for config in configs])
@@ -144,6 +161,7 @@ class Run:
         self.best_epoch, self.epochs = (np.zeros(population, dtype=np.int64) for _ in range(2))
         self.failed = np.zeros(population, dtype=np.bool_)
         self.largest = np.zeros(population)
+        self.losses = np.zeros(0)
         self.curves: list[Tensor] = []
         self.ahead: Tensor | None = None
         self.model, self.source, self.optimizer = model, source, Adam(model, configs)
@@ -168,7 +186,7 @@ class Run:
             self.optimizer.step()
             self._bound_filter()
         mean = losses[0] if len(losses) == 1 else np.mean(losses, axis=0)
-        finite = np.isfinite(mean)
+        self.losses, finite = mean, np.isfinite(mean)
         evaluation = source.evaluate(model, self.epoch)
         if evaluation is not None:
             self.ahead = evaluation.logits
@@ -282,7 +300,10 @@ class Run:
         """How far the training is."""
         known = self.best_scores[1][~np.isnan(self.best_scores[1])]
         mean = float(known.mean()) if len(known) else float("nan")
-        return Progress(self.epoch, self.shared.max_epochs, 0 if self.finished else len(self.members), mean)
+        finite = self.losses[np.isfinite(self.losses)]
+        loss = float(finite.mean()) if len(finite) else float("nan")
+        training = 0 if self.finished else len(self.members)
+        return Progress(self.epoch, self.shared.max_epochs, training, mean, loss, float(self.homophily.mean()))
 
     def finish(self) -> FinalEvaluation:
         """Put every member's best state into the whole population and evaluate it."""

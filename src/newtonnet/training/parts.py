@@ -192,9 +192,14 @@ class Parts:
             for size, run in zip(self.sizes, self.runs, strict=True)
         ]
         epochs = sum(n * (own.epoch if own.training else longest) for n, own in zip(self.sizes, reports, strict=True))
-        known = [own.validation for own in reports if not math.isnan(own.validation)]
-        mean = sum(known) / len(known) if known else math.nan
-        return Progress(epochs // len(self.configs), longest, sum(own.training for own in reports), mean)
+
+        def mean(name: str) -> float:
+            known = [getattr(own, name) for own in reports if not math.isnan(getattr(own, name))]
+            return sum(known) / len(known) if known else math.nan
+
+        training = sum(own.training for own in reports)
+        done = epochs // len(self.configs)
+        return Progress(done, longest, training, mean("validation"), mean("loss"), mean("homophily"))
 
     def seconds(self) -> float:
         """Wall time so far, that of an interrupted training included."""

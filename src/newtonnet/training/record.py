@@ -31,6 +31,7 @@ ADDED: Mapping[str, Any] = {
     "loss": "cross-entropy",
     "reduction": "mean",
     "class_weight": None,
+    "label_smoothing": 0.0,
     "slices": None,
     "flipped": False,
     "unit": False,

@@ -123,6 +123,31 @@ def predicted_homophily(pairs: Tensor, classes: Tensor, weights: Tensor | None =
     return counts[: classes.shape[1]].double() / pairs.shape[1]
 
 
+def neighbour_correlation(pairs: Tensor, values: Tensor, weights: Tensor | None = None) -> Tensor:
+    """Homophily of numbers: the correlation of the two ends of an edge, in both directions, for each member.
+
+    Args:
+        pairs: ends of every edge once, ``(2, E)``.
+        values: predicted number of every node, with training targets put in, ``(n, P)``.
+        weights: how much every edge counts, ``(E, 1)``, or ``(E, P)``; all alike if not given.
+
+    Returns:
+        Shape ``(P,)``, float64, in [-1, 1]; 0, as by chance, where there are no edges or all numbers are equal.
+
+    >>> neighbour_correlation(torch.tensor([[0, 1], [1, 2]]), torch.tensor([[1.0], [-1.0], [1.0]]))
+    tensor([-1.], dtype=torch.float64)
+    """
+    centred = values.double() - values.double().mean(dim=0)
+    one, two = (centred.index_select(0, ends) for ends in pairs.long())
+    counts = torch.ones(1, 1, dtype=torch.float64, device=values.device) if weights is None else weights.double()
+    total = (counts.expand(len(one), -1)).sum(dim=0).clamp(min=1e-300)
+    mean = (counts * (one + two)).sum(dim=0) / 2 / total
+    squares = (counts * (one**2 + two**2)).sum(dim=0) / 2 / total
+    product = (counts * one * two).sum(dim=0) / total
+    variance = squares - mean**2
+    return torch.where(variance > 1e-12 * squares, (product - mean**2) / variance.clamp(min=1e-300), 0.0)
+
+
 def training_homophily(
     pairs: Tensor, labels: Tensor, training: Tensor, *, chance: float, weights: Tensor | None = None
 ) -> Tensor:

@@ -15,7 +15,7 @@ from statistics import median
 
 from newtonnet.graphs import Graph
 
-from .timing import Timing, common_setting, epoch_clock, make_task, ratio, take_turns, train
+from .timing import Timing, common_setting, epoch_clock, equal_setting, make_task, ratio, take_turns, train
 
 AT_ONCE = 2
 """Processes that measure memory at the same time; their memory does not depend on each other."""
@@ -30,11 +30,13 @@ class FreshRun:
 
     Attributes:
         graph: path of the stored graph.
+        degree: degree K of a polynomial method; None for its default.
         seconds: measure the time of an epoch for about this long; None measures the peak memory of all epochs.
     """
 
     graph: str
     model: str = "newtonnet"
+    degree: int | None = None
     epochs: int = 3
     threads: int | None = None
     seconds: float | None = None
@@ -94,7 +96,8 @@ def main(text: str) -> None:
         task = make_task(graph, run.model, common_setting(), threads=run.threads)
         measured = epoch_clock(task, seconds=run.seconds, step=2)()
     else:
-        train(make_task(graph, run.model, threads=run.threads), run.epochs)
+        setting = equal_setting(run.model, **({} if run.degree is None else {"degree": run.degree}))
+        train(make_task(graph, run.model, setting, threads=run.threads), run.epochs)
         measured = round((resident("VmHWM") - before) / 1e6, 1)
     print(json.dumps({"measured": measured}))
 

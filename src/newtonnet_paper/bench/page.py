@@ -78,6 +78,22 @@ def _kernels_off(result: Result) -> Table:
     return Table("One epoch of NewtonNet with the kernels on and off", header, tuple(rows))
 
 
+def _stacks(result: Result) -> Table:
+    rows = [
+        (
+            graph,
+            _three(row["plain_ms"]),
+            f"{row['plain_gflops']:.3g}",
+            _three(row["ms"]),
+            f"{row['gflops']:.3g}",
+            f"{row['ratio']:.2f}×",
+        )
+        for graph, row in result.get("stacks", {}).items()
+    ]
+    header = ("graph", "plain torch, ms", "GFLOP/s", "Newton stack, ms", "GFLOP/s", "faster")
+    return Table("One epoch of a stack of 12 layers and 64 units with labels as inputs", header, tuple(rows))
+
+
 def _throughput(result: Result) -> Table:
     table = result.get("throughput", {})
     sizes = list(dict.fromkeys(p for row in table.values() for p in row))
@@ -133,18 +149,26 @@ def _degrees(result: Result) -> Table:
     return Table("Growth with the degree", ("K", "epoch, ms"), tuple(cells))
 
 
+def _costs(result: Result) -> Table:
+    table = result.get("costs", {})
+    rows = []
+    for i, first in enumerate(next(iter(table.values()), ())):
+        cells = [f"{_three(row[i]['ms'])} ({row[i]['mb']:.0f})" for row in table.values()]
+        rows.append((first["model"], "–" if first["degree"] is None else str(first["degree"]), *cells))
+    title = "One epoch, ms, and peak memory above the interpreter's, MB in brackets"
+    return Table(title, ("method", "K", *table), tuple(rows))
+
+
 def _memory(result: Result) -> Table:
-    table = result.get("methods_mb", {})
-    methods = list(dict.fromkeys(method for row in table.values() for method in row))
-    rows = [(m, *(f"{row[m]:.0f}" if m in row else "–" for row in table.values())) for m in methods]
-    title = "Peak resident memory above the interpreter's, MB"
-    return Table(title, ("method", *table), tuple(rows))
+    rows = tuple((graph, f"{mb:.0f}") for graph, mb in result.get("peak_mb", {}).items())
+    return Table("Peak resident memory of NewtonNet above the interpreter's, MB", ("graph", "MB"), rows)
 
 
 _TABLES: dict[str, Callable[[Result], Table]] = {
     "machine": _machine,
     "headline": _headline,
     "kernels": _kernels_off,
+    "stacks": _stacks,
     "throughput": _throughput,
     "rivals": _rivals,
     "methods": _methods,
@@ -152,4 +176,5 @@ _TABLES: dict[str, Callable[[Result], Table]] = {
     "edges": _edges,
     "degrees": _degrees,
     "memory": _memory,
+    "costs": _costs,
 }

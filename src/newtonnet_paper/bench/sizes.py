@@ -47,14 +47,16 @@ SIZES = {
         GraphSize("cora", 2708, 5278, 168, 0.60, features=1433, per_row=18, classes=7),
         GraphSize("chameleon", 2277, 31371, 1000, 0.82, features=2325, per_row=13, classes=5),
         GraphSize("squirrel", 5201, 198353, 2800, 0.95, features=2089, per_row=18, classes=5),
+        GraphSize("pubmed", 19717, 44324, 171, 0.55, features=500, per_row=50, classes=3),
+        GraphSize("minesweeper", 10000, 39402, 9, 0.01, features=7),
         GraphSize("penn94", 41554, 1362229, 4800, 0.45, features=4814, per_row=5),
         GraphSize("genius", 421961, 984979, 5400, 0.80, features=12),
         GraphSize("twitch-gamer", 168114, 6797557, 55000, 0.81, features=7),
     )
 }
 """Counts are those of the real graphs; ``largest`` and ``skew`` give about their largest and median degrees (cora 168
-and 3, chameleon 732 and 13, squirrel 1903 and 17, penn94 4410 and 50, twitch-gamer 35279 and 32; for genius, whose
-degrees are not available, a heavy tail above a median of 3)."""
+and 3, chameleon 732 and 13, squirrel 1903 and 17, pubmed 171 and 2, penn94 4410 and 50, twitch-gamer 35279 and 32; for
+genius, whose degrees are not available, a heavy tail above a median of 3)."""
 
 
 def real_or_sized(name: str) -> Graph:
@@ -156,11 +158,13 @@ class Profile:
         graphs: graphs on which models are timed; the real ones if ``real`` and their files are available.
         large: a graph with sparse features on which only NewtonNet and the reference are timed.
         kernels_off: graphs on which an epoch is timed with and without the kernels.
+        stacks: graphs on which the Newton stack and the same in plain torch are timed.
         populations: sizes P for the throughput; 64 is used for the ratio to the reference.
         kernel: graphs and numbers of columns for the sparse product.
         growth_edges: numbers of edges to which the graph of ``growth_size`` grows.
         degrees: degrees K, compared on the graph of ``degree_size``.
-        memory: graphs whose peak memory is measured for NewtonNet; of ``methods_memory``, for every method.
+        memory: graphs whose peak memory is measured for NewtonNet.
+        costs: graphs for the paper's tables of time and memory; the real ones, too, where available.
         rounds: how often populations and the reference take turns; rivals, with ratios near 1, three times as often.
         copy_bytes: size of the array whose copy measures the bandwidth; None for far above the caches.
     """
@@ -171,6 +175,7 @@ class Profile:
     methods: tuple[str, ...] | None
     large: GraphSize | None
     kernels_off: tuple[GraphSize, ...]
+    stacks: tuple[GraphSize, ...]
     populations: tuple[int, ...]
     kernel: tuple[tuple[GraphSize, tuple[int, ...]], ...]
     growth_edges: tuple[int, ...]
@@ -178,7 +183,7 @@ class Profile:
     degrees: tuple[int, ...]
     degree_size: GraphSize
     memory: tuple[GraphSize, ...]
-    methods_memory: tuple[GraphSize, ...]
+    costs: tuple[GraphSize, ...]
     rounds: int
     seconds: float
     copy_bytes: int | None = None
@@ -196,6 +201,7 @@ QUICK = Profile(
     methods=None,
     large=_sized("penn94")[0],
     kernels_off=(SIZES["cora"], SIZES["chameleon"], SIZES["squirrel"], *_sized("penn94", "genius")),
+    stacks=_sized("minesweeper"),
     populations=(1, 64),
     kernel=(
         (SIZES["chameleon"], (2, 8, 64, 1024)),
@@ -207,7 +213,7 @@ QUICK = Profile(
     # Many classes and a narrow encoder: the filter's sparse products dominate the epoch.
     degree_size=GraphSize("degrees", nodes=25_000, edges=1_000_000, largest=3000, skew=0.5, classes=16),
     memory=_sized("genius", "twitch-gamer"),
-    methods_memory=(),
+    costs=(),
     rounds=3,
     seconds=0.1,
 )
@@ -218,7 +224,7 @@ FULL = replace(
     populations=(1, 10, 64, 256),
     kernel=tuple((SIZES[name], WIDTHS) for name in ("chameleon", "penn94", "genius", "twitch-gamer")),
     growth_edges=(100_000, 300_000, 1_000_000, 3_000_000, 10_000_000),
-    methods_memory=(SIZES["cora"], SIZES["chameleon"]),
+    costs=tuple(SIZES[name] for name in ("chameleon", "pubmed", "penn94", "genius", "twitch-gamer")),
     rounds=5,
     seconds=0.3,
 )

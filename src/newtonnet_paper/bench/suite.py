@@ -10,12 +10,13 @@ from typing import Any
 
 from newtonnet.graphs import Graph
 from newtonnet.kernels import use_threads
-from newtonnet.nn import ZOO
+from newtonnet.search import published
 
 from . import timing
 from .fresh import FreshRun, peak_memory, store, time_kernels
 from .machine import BUSY, Limits, describe_machine, load, measure_limits, time_kernel
 from .sizes import GraphSize, Profile, grown, real_or_sized, sized_graph
+from .stacks import time_stack
 from .timing import Timing
 
 Say = Callable[[str], None]
@@ -35,7 +36,7 @@ def run_bench(
 
     Returns:
         Plain data: ratios (``epoch_ratio``, ``population_ratio``, ``rivals_ratio``, ``kernels_off``,
-        ``kernel_fraction``, ``arithmetic_fraction``, ``growth_exponent``, ``peak_mb``, ``methods_mb``,
+        ``stack_ratio``, ``kernel_fraction``, ``arithmetic_fraction``, ``growth_exponent``, ``peak_mb``, ``costs``,
         ``throughput``), the measurements that they were computed from, the machine, and notes.
     """
     began = time.perf_counter()
@@ -58,10 +59,12 @@ def run_bench(
         result = {
             **_time_methods(run),
             **_time_kernels_off(run),
+            **_time_stacks(run),
             **_time_reference(run, module),
             **_time_kernels(run, limits),
             **_measure_growth(run),
             **_measure_memory(run),
+            **_measure_costs(run),
         }
     seconds = round(time.perf_counter() - began, 1)
     front = {"profile": profile.name, "seconds": seconds, "machine": machine, "notes": notes}
@@ -92,7 +95,7 @@ class _Sections:
 
     def graph(self, size: GraphSize) -> Graph:
         """The real graph of that name where the profile wants it and it is available."""
-        if not self.profile.real or size not in self.profile.graphs:
+        if not self.profile.real or size not in (*self.profile.graphs, *self.profile.costs):
             return self.sized(size)
         graph = real_or_sized(size.name)
         if graph.name == f"{size.name}-sized":
@@ -121,6 +124,14 @@ def _time_kernels_off(run: _Sections) -> dict[str, Any]:
         run.say(f"epochs: kernels on and off on {size.name}")
         rows[size.name] = time_kernels(run.stored(size), run.timing(run.profile.rounds // 2))
     return {"kernels_off": rows}
+
+
+def _time_stacks(run: _Sections) -> dict[str, Any]:
+    rows = {}
+    for size in run.profile.stacks:
+        run.say(f"epochs: the Newton stack and plain torch on {size.name}")
+        rows[size.name] = time_stack(run.graph(size), run.timing(run.profile.rounds))
+    return {"stack_ratio": {name: row["ratio"] for name, row in rows.items()}, "stacks": rows}
 
 
 def _time_reference(run: _Sections, module: ModuleType | None) -> dict[str, Any]:
@@ -188,20 +199,29 @@ def _measure_growth(run: _Sections) -> dict[str, Any]:
 
 def _measure_memory(run: _Sections) -> dict[str, Any]:
     run.say("memory")
-    methods = dict.fromkeys(run.profile.methods_memory, tuple(run.profile.methods or ZOO))
-    methods |= dict.fromkeys(run.profile.memory, ("newtonnet",))
-    runs = [
-        FreshRun(path, method, threads=run.threads)
-        for size, names in methods.items()
-        for path in [run.stored(size)]
-        for method in names
+    runs = [FreshRun(run.stored(size), threads=run.threads) for size in run.profile.memory]
+    return {"peak_mb": dict(zip([size.name for size in run.profile.memory], peak_memory(runs), strict=True))}
+
+
+def _measure_costs(run: _Sections) -> dict[str, Any]:
+    """Time and memory of the methods of the paper's cost tables, at its degrees and on graphs of its sizes."""
+    methods = [
+        (model, one)
+        for model, degree in published.RUNNING_TIME
+        for one in ((5, 10) if model == "gprgnn" else (degree,))
     ]
-    measured = iter(peak_memory(runs))
-    methods_mb = {size.name: {method: next(measured) for method in names} for size, names in methods.items()}
-    return {
-        "peak_mb": {name: row["newtonnet"] for name, row in methods_mb.items() if "newtonnet" in row},
-        "methods_mb": methods_mb,
-    }
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for size in run.profile.costs:
+        graph = run.graph(size)
+        run.say(f"costs: {graph.name}")
+        times = timing.time_methods(graph, methods, run.timing(run.profile.rounds // 2))
+        path = store(graph, run.folder, name=f"costs-{size.name}")
+        peaks = peak_memory([FreshRun(path, model, degree, threads=run.threads) for model, degree in methods])
+        rows[graph.name] = [
+            {"model": model, "degree": degree, "ms": ms, "mb": mb}
+            for (model, degree), ms, mb in zip(methods, times, peaks, strict=True)
+        ]
+    return {"costs": rows}
 
 
 def _tidy(value: Any) -> Any:

@@ -194,6 +194,13 @@ def _label(method: str, degree: int | None) -> str:
     return method if degree is None else f"{method}@{degree}"
 
 
+def time_methods(graph: Graph, methods: Iterable[tuple[str, int | None]], timing: Timing) -> list[float]:
+    """Milliseconds of one epoch of each method at a degree K, all taking turns."""
+    labels = [_label(method, degree) for method, degree in methods]
+    times = _time_labels(graph, labels, timing)
+    return [1e3 * median(times[label]) for label in labels]
+
+
 def time_epoch(graph: Graph, timing: Timing) -> float:
     """Seconds of one epoch of NewtonNet with its default settings."""
     return min(_time_labels(graph, ["newtonnet"], timing)["newtonnet"])

@@ -26,9 +26,7 @@ def test_one_run_prints_tables_and_one_json_object_and_saves_it(tmp_path, capsys
     *tables, last = capsys.readouterr().out.splitlines()
     assert any("One epoch of NewtonNet and of plain PyTorch Geometric" in line for line in tables)
     result = json.loads(last)
-    assert set(KEYS) | {"machine", "throughput", "profile", "seconds", "methods_mb", "arithmetic_fraction"} <= set(
-        result
-    )
+    assert set(KEYS) | {"machine", "throughput", "profile", "seconds", "costs", "arithmetic_fraction"} <= set(result)
     assert set(result["epoch_ratio"]) == {"tiny", "large-sized"}
     assert set(result["population_ratio"]) == {"tiny"}
     assert min(*result["epoch_ratio"].values(), *result["population_ratio"].values()) > 0
@@ -38,11 +36,10 @@ def test_one_run_prints_tables_and_one_json_object_and_saves_it(tmp_path, capsys
     assert set(result["growth_exponent"]) == {"edges", "degree", "memory_edges"}
     assert set(result["throughput"]["tiny"]) == {"1", "64"}
     assert result["kernels_off"] == {"tiny": {"on_ms": 2.0, "off_ms": 6.0, "ratio": 3.0}}
-    assert result["methods_mb"] == {
-        "tiny": {"newtonnet": 10.0, "mlp": 20.0, "bernnet": 30.0},
-        "big-sized": {"newtonnet": 40.0},
-    }
-    assert result["peak_mb"] == {"tiny": 10.0, "big-sized": 40.0}
+    assert result["peak_mb"] == {"big-sized": 10.0}
+    costs = {(row["model"], row["degree"]): row for row in result["costs"]["tiny"]}
+    assert [costs[label]["mb"] for label in (("mlp", None), ("gprgnn", 5), ("newtonnet", 10))] == [10.0, 40.0, 110.0]
+    assert min(row["ms"] for row in costs.values()) > 0
     assert result["epochs"]["tiny"]["newtonnet"]["ratio"] == 1.0
     assert result["machine"]["threads"] == 1
     assert result["machine"]["bandwidth_gb_per_s"] > 0

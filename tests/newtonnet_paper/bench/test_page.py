@@ -13,6 +13,7 @@ RESULT = {
     "population_ratio": {"cora": 40.0},
     "reference": {"cora": {"reference_ms": 75.12, "ours_ms": {"1": 3.0, "64": 1.878}}},
     "kernels_off": {"cora": {"on_ms": 3.0, "off_ms": 7.5, "ratio": 2.5}},
+    "stacks": {"m": {"ms": 250.0, "plain_ms": 500.0, "ratio": 2.0, "gflops": 40.0, "plain_gflops": 20.0}},
     "rivals": {"cora": {"a/b@5": 1.0}, "chameleon": {"a/b@5": 1.21}},
     "rivals_ratio": {"a/b@5": 1.1},
 }
@@ -20,8 +21,9 @@ RESULT = {
 
 def test_tables_hold_the_figures_and_what_was_not_measured_has_no_table():
     made = tables(RESULT)
-    assert list(made) == ["machine", "headline", "kernels", "rivals"]
+    assert list(made) == ["machine", "headline", "kernels", "stacks", "rivals"]
     assert made["kernels"].rows == (("cora", "3", "7.5", "2.50×"),)
+    assert made["stacks"].rows == (("m", "500", "20", "250", "40", "2.00×"),)
     assert made["headline"].rows == (("cora", "75.1", "3", "25.0×", "1.88", "40.0×"),)
     assert made["rivals"].columns == ("pair @ K", "cora", "chameleon", "mean")
     assert made["rivals"].rows == (("a/b@5", "1.00", "1.21", "1.10"),)

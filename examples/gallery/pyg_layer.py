@@ -1,5 +1,11 @@
-"""A PyTorch Geometric model with a learned spectral filter: linear layers around ``NewtonConv``."""
+"""How do I use the filter in a PyTorch Geometric model?
 
+`NewtonConv` is an ordinary module: `conv(x, edge_index)`. It has no weights but the values of the filter at K + 1
+frequencies, so put linear layers around it. On this graph neighbours avoid their own class, and the layer learns to
+amplify high frequencies.
+"""
+
+import matplotlib.pyplot as plt
 import torch
 from torch_geometric.data import Data
 
@@ -36,3 +42,7 @@ for _ in range(100):
     optimiser.step()
 accuracy = (model.eval()(data.x, data.edge_index).argmax(dim=1) == data.y)[split.test].float().mean().item()
 print(f"test accuracy {accuracy:.2f}; g at 0, 0.4, ..., 2: {[round(v, 2) for v in model.filter.values.tolist()]}")
+
+figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
+axes.plot(torch.linspace(0, 2, 6), model.filter.values.detach(), marker="o")
+axes.set(xlabel="frequency", ylabel="learned values", ylim=(0, None))

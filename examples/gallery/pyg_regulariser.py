@@ -1,5 +1,11 @@
-"""The shape regulariser with ``NewtonConv``: every epoch learns h from the predictions and weighs the bands by it."""
+"""How do I use the shape regulariser in a training loop of my own?
 
+Every epoch predicts the homophily from the model's own classes and weighs the three bands of the filter by it: below
+1/C high frequencies are encouraged and low ones suppressed. Beside the loop of the previous example it adds four
+lines.
+"""
+
+import matplotlib.pyplot as plt
 import torch
 
 from newtonnet.datasets import csbm, make_splits
@@ -35,3 +41,7 @@ for _ in range(100):
 accuracy = (predicted == y)[split.test].float().mean().item()
 print(f"test accuracy {accuracy:.2f}, learned homophily {homophily.item():.2f}")
 print(f"g at 0, 0.4, ..., 2: {[round(v, 2) for v in conv.values.relu().tolist()]}")
+
+figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
+axes.plot(conv.filter.points, conv.values.relu().detach(), marker="o")
+axes.set(xlabel="frequency", ylabel="learned values", ylim=(0, None))

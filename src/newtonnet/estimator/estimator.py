@@ -1,0 +1,207 @@
+"""What the classifier and the regressor share: fitting a portfolio, the checks of a graph, saving and loading."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from newtonnet.files import write_whole
+from newtonnet.graphs import Graph, as_graph, check_trainable
+from newtonnet.out_of_core import OUT_OF_CORE_MODEL
+from newtonnet.progress import progress_bar
+from newtonnet.tables import Reading
+from newtonnet.training import OnEpoch, Progress, override
+
+from .card import model_card
+from .explaining import find_node
+from .families import BANK, defaults_of, shown_labels
+from .folds import fold_count, make_folds, own_split
+from .frames import FittedTables, tables_of
+from .inputs import AUTO, IN_MEMORY, OUT_OF_CORE, Role, check_feature_names, feature_names
+from .learned import curves, learned_filter
+from .members import Candidate, TrainingOptions, settings_of
+from .portfolio import Deadline, OnTrial, Portfolio, candidates, tune
+from .saving import load, save
+from .scaling import learn_scaling
+
+MOST_TRANSDUCTIVE = 50_000
+"""Number of nodes up to which tuning tries transductive settings, whose weights for every node cost much memory."""
+
+
+class GraphEstimator(BaseEstimator, ABC):  # type: ignore[misc]
+    """An estimator of a number or a class for every node of a graph; a portfolio of settings behind one interface."""
+
+    model: str
+    tune: str
+    standardise: str
+    settings: Mapping[str, Any] | None
+    folds: int | None
+    max_epochs: int
+    patience: int | None
+    metric: str
+    time_limit: float | None
+    label_inputs: bool
+    transferable: bool
+    threads: int | None
+    max_memory: int | None
+    regime: str = IN_MEMORY
+    store: str | PathLike[str] | None = None
+    device: str
+    random_state: int | np.random.RandomState | None
+
+    @abstractmethod
+    def read(self, graph: Any, y: ArrayLike | None = None, *, role: Role | None = None) -> Graph:
+        """The graph with what is known of its nodes: of this role, or all of it."""
+
+    @abstractmethod
+    def answers(self, graph: Any) -> NDArray[np.float64]:
+        """What every node is predicted to be: probabilities of the classes, ``(n, C)``, or a number, ``(n, 1)``."""
+
+    @abstractmethod
+    def training_fields(self, graph: Graph) -> dict[str, Any]:
+        """Fields of the training that this kind of estimator sets beside those of all, such as the loss."""
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to one file, atomically, which :meth:`load` reads, and its model card beside it.
+
+        The card of ``model.safetensors`` is ``model_card.md``.
+        """
+        check_is_fitted(self)
+        save(self, path)
+        place = Path(path)
+        write_whole(place.with_name(f"{place.stem}_card.md"), model_card(self))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read a model that :meth:`save` wrote, or that of a run folder; damaged and newer files are refused."""
+        loaded: Self = load(cls, path)
+        return loaded
+
+    def _train(
+        self,
+        graph: Any,
+        whole: Graph,
+        *,
+        validation: ArrayLike | None,
+        show_validation: bool,
+        deadline: Deadline,
+        progress: bool,
+        on_epoch: OnEpoch | None,
+        on_trial: OnTrial | None,
+        every_class: bool = False,
+        reading: Reading | None = None,
+    ) -> Portfolio:
+        """Train the portfolio on a graph and keep what is learned, except what only one kind of estimator has."""
+        check_trainable(whole)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        listed = self._candidates(whole)
+        if validation is None:
+            count = fold_count(whole) if self.folds is None else int(self.folds)
+            folds = make_folds(whole, count, seed=seed, every_class=every_class)
+        else:
+            folds = [own_split(whole, validation)]
+        self.scaling_ = learn_scaling(whole) if self.standardise == AUTO else None
+        scaled = whole if self.scaling_ is None else self.scaling_(whole)
+        shown: NDArray[Any] = whole.truth if validation is None or show_validation else shown_labels(whole, folds[0])
+        with torch.inference_mode(False), torch.enable_grad(), progress_bar(shown=progress) as draw:
+
+            def tell(state: Progress) -> None:
+                draw(state.step, state.share, f"best {state.best:.3g}")
+                if on_epoch is not None:
+                    on_epoch(state)
+
+            options, told = self._options(seed), {"on_epoch": tell, "on_trial": on_trial}
+            tuned = tune(scaled, listed, folds, options, deadline=deadline, shown=shown, **told)
+
+        self.n_features_in_ = int(whole.features.shape[1])
+        self.__dict__.pop("feature_names_in_", None)  # as in scikit-learn: without names there is no attribute
+        self.tables_ = None
+        names = feature_names(graph)
+        if reading is not None:
+            self.tables_ = FittedTables(reading.columns, reading.encoding, whole.class_names)
+            names = np.array(reading.encoding.feature_names, dtype=object) if reading.encoding.columns else None
+        if names is not None:
+            self.feature_names_in_ = names
+        self.ensemble_ = tuned.ensemble
+        self.records_ = [member.record for member in tuned.shown.members]
+        self.filter_weight_ = tuned.shown.weight
+        self.settings_ = [
+            {"weight": entry.weight, "model": self._name(entry.candidate.model), **settings_of(entry.members[0].record)}
+            for entry in tuned.chosen
+        ]
+        self.tried_ = tuned.tried
+        self.complete_ = tuned.complete
+        self.out_of_fold_ = tuned.out_of_fold
+        self.validation_score_ = float(np.mean(tuned.out_of_fold.scores))
+        self.notes_ = [] if reading is None else list(reading.notes)
+        self.notes_ += [] if self.scaling_ is None else [str(self.scaling_)]
+        self.filter_ = learned_filter(self.records_)
+        self.history_ = curves(self.records_)
+        return tuned
+
+    def _checked(self, graph: Any) -> Graph:
+        """The graph, if it has the features that the model was fitted on."""
+        check_is_fitted(self)
+        graph = self._tabled(graph)
+        whole = self.bare(graph)
+        check_feature_names(getattr(self, "feature_names_in_", None), graph)
+        features = whole.features.shape[1]
+        if features != self.n_features_in_:
+            raise ValueError(f"the model was trained on {self.n_features_in_} features, this graph has {features}")
+        return whole
+
+    def _tabled(self, graph: Any) -> Any:
+        """Two tables, or a networkx graph whose attributes are columns, as those of the fit were read."""
+        pair = None if isinstance(graph, Graph) else tables_of(graph, columns=self.tables_ is not None)
+        if pair is None:
+            return graph
+        if self.tables_ is None:
+            raise ValueError("this model was not fitted on two tables; give a graph of the kind that it was fitted on")
+        return self.tables_.read(*pair)
+
+    def bare(self, graph: Any) -> Graph:
+        """The graph, whatever is known of its nodes."""
+        return as_graph(graph)
+
+    def _candidates(self, graph: Graph) -> list[Candidate]:
+        """The settings to try on a graph."""
+        own: dict[str, Any] = {"max_epochs": self.max_epochs, "patience": self.patience, "metric": self.metric}
+        own |= self.training_fields(graph)
+        fixed = dict(self.settings or {})
+        if self.tune == AUTO and self.regime == IN_MEMORY:
+            transductive = not self.transferable and graph.nodes <= MOST_TRANSDUCTIVE
+            labels = self.label_inputs and not self.transferable
+            return candidates(self.model, fixed, own, transductive=transductive, labels=labels)
+        name = OUT_OF_CORE_MODEL if self.regime == OUT_OF_CORE else self.model
+        own = {field: own[field] for field in ("metric", "loss") if field in own} if name in BANK else own
+        return [Candidate(name, override(defaults_of(self.model), {**fixed, **own}))]
+
+    def _name(self, model: str) -> str:
+        return self.model if model == OUT_OF_CORE_MODEL else model
+
+    def _scaled(self, graph: Graph) -> Graph:
+        """The graph with features as the members read them."""
+        return graph if self.scaling_ is None else self.scaling_(graph)
+
+    def _answers(self, graph: Graph) -> NDArray[np.float64]:
+        """What the ensemble predicts for every node, ``(n, C)``."""
+        return self.ensemble_.probabilities(self._scaled(graph), self._options())
+
+    def _options(self, seed: int = 0) -> TrainingOptions:
+        threads = None if self.threads is None else int(self.threads)
+        return TrainingOptions(seed, threads, self.max_memory, str(self.device), self.store)
+
+
+def chosen_nodes(graph: Graph, node: int | str | Sequence[int | str]) -> tuple[list[int], bool]:
+    """The numbers of nodes that are given by number or name, and whether they are several."""
+    several = not isinstance(node, int | str | np.integer)
+    given: Any = node if several else [node]
+    return [find_node(graph, one) for one in given], several

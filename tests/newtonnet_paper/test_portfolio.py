@@ -1,0 +1,149 @@
+import tomllib
+
+import numpy as np
+import pytest
+
+from newtonnet import NewtonNetClassifier
+from newtonnet.datasets import csbm, make_splits
+from newtonnet.estimator import defaults_of
+from newtonnet.training import override
+from newtonnet_paper import portfolio
+from newtonnet_paper.claim import Request, append_line
+from newtonnet_paper.cli import main
+from newtonnet_paper.portfolio import (
+    FAMILIES,
+    SPLITS,
+    choose,
+    choose_list,
+    complete_scores,
+    held_out_regret,
+    name_of,
+    pool,
+    portfolio_toml,
+    regret,
+    summarise,
+    units,
+)
+
+NAMES = [one.name for one in pool()]
+OTHERS = [one.name for one in pool() if not one.by_hand]
+
+
+def lines(best, *, low=0.5, high=0.9):
+    """All trainings of some graphs, in each of which these settings are better than the others."""
+    return [
+        {
+            "key": {"dataset": graph, "model": one.model, "changes": dict(one.changes), "split": split},
+            "version": 1,
+            "validation": high if one.name in names else low,
+            "cpu": 2.0 if one.model == "newtonnet" else 5.0,
+        }
+        for graph, names in best.items()
+        for one in pool()
+        for split in range(SPLITS.get(FAMILIES[graph], 1))
+    ]
+
+
+def test_the_pool_holds_settings_that_its_models_accept_and_the_list_by_hand():
+    assert len(set(NAMES)) == len(NAMES)
+    for one in pool():
+        override(defaults_of(one.model), one.changes)
+    assert sum(one.by_hand for one in pool()) == 29
+    assert [one.model for one in pool() if one.always] == ["ridge", "newtonnet", "newtonnet"]
+
+
+def test_the_untouched_graphs_are_in_no_study():
+    assert not {"wisconsin", "actor", "reed98", "amherst41"} & set(FAMILIES)
+    work = units(Request("paper"))
+    assert {unit.key["dataset"] for unit in work} == set(FAMILIES)
+    assert len(work) * portfolio.SECONDS / 3600 < 10, "core hours"
+    with pytest.raises(ValueError, match="actor is not in the study"):
+        units(Request("paper", {"datasets": ("actor",)}))
+
+
+def test_regret_is_the_distance_to_the_best_over_families_and_their_graphs():
+    scores = {"texas": {"a": 90.0, "b": 80.0}, "cornell": {"a": 70.0, "b": 72.0}, "cora": {"a": 60.0, "b": 66.0}}
+    assert regret(scores, ["a"], scores) == pytest.approx(((0 + 2) / 2 + 6) / 2)
+    assert regret(scores, ["a", "b"], scores) == 0
+    assert regret(scores, ["b"], ["texas"]) == 10
+
+
+def test_settings_are_chosen_by_what_they_add():
+    scores = complete_scores(
+        lines({"cora": {OTHERS[0]}, "minesweeper": {OTHERS[1]}, "amazon-photo": {OTHERS[0], OTHERS[2]}})
+    )
+    always = [one.name for one in pool() if one.always]
+    assert choose(scores, list(scores), 5) == [*always, OTHERS[0], OTHERS[1]]
+
+
+def test_a_family_has_no_part_in_the_list_that_it_is_compared_with():
+    scores = complete_scores(lines({"texas": {OTHERS[0]}, "cornell": {OTHERS[0]}, "cora": {OTHERS[1]}}))
+    lost = held_out_regret(scores, 4)
+    assert lost == pytest.approx({"texas": 40, "cornell": 40, "cora": 40})
+    shared = complete_scores(lines({"texas": {OTHERS[0]}, "cora": {OTHERS[0]}}))
+    assert held_out_regret(shared, 4) == pytest.approx({"texas": 0, "cora": 0})
+
+
+def test_a_graph_counts_when_all_of_its_settings_are_trained():
+    whole = lines({"cora": {OTHERS[0]}, "texas": {OTHERS[0]}})
+    assert list(complete_scores(whole)) == ["texas", "cora"]
+    assert list(complete_scores(whole[:-1])) == ["cora"]
+    assert choose_list(whole[:-1]) is None
+    assert summarise(whole[:-1]).findings[0].ours == "nothing stored"
+    failed = [{**line, "validation": None} if line["key"]["model"] == "ridge" else line for line in whole]
+    assert complete_scores(failed)["cora"][name_of("ridge", {})] == 0
+
+
+def test_the_list_is_the_file_that_the_classifier_reads(monkeypatch):
+    stored = lines({"cora": {OTHERS[0]}, "texas": {OTHERS[0], OTHERS[5]}, "minesweeper": {OTHERS[5]}})
+    choice = choose_list(stored)
+    assert choice.better
+    text = portfolio_toml(choice, stored)
+    groups = tomllib.loads(text)["group"]
+    found = {name_of(group["model"], group["common"] | one) for group in groups for one in group["settings"]}
+    assert found == {one.name for one in choice.settings}
+    assert [group["model"] for group in groups[:2]] == ["ridge", "newtonnet"], "what is always there comes first"
+    assert all(line.startswith("# ") for line in text.split("\n\n")[0].splitlines())
+    assert "3 graphs (texas, cora, minesweeper)" in text.replace("\n# ", " ")
+    assert max(map(len, text.splitlines()[:8])) <= 120
+
+
+def test_the_command_writes_the_file_only_if_it_is_better(tmp_path, capsys):
+    out = tmp_path / "portfolio.toml"
+    hand = next(one.name for one in pool() if one.by_hand and not one.always)
+    for number, best in enumerate(({OTHERS[0]}, {hand})):
+        folder = tmp_path / str(number)
+        (folder / "portfolio").mkdir(parents=True)
+        for line in lines({"cora": best, "texas": best}):
+            append_line(folder / "portfolio" / "lines.jsonl", line)
+        with pytest.raises(SystemExit) as code:
+            main(["portfolio", "--results", str(folder), "--out", str(out)])
+        assert code.value.code == 0
+        assert out.exists()
+    assert "no less regret" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as code:
+        main(["portfolio", "--results", str(tmp_path / "none"), "--out", str(out)])
+    assert code.value.code == 2
+
+
+def test_a_training_reads_no_test_label_and_stops_by_its_processor_time(monkeypatch):
+    graph = csbm(0.1, nodes=200, features=30, seed=1)
+    (split,) = make_splits(graph, "random", count=1)
+    changed = np.where(np.isin(np.arange(200), split.test), 1 - graph.labels, graph.labels)
+    setting = next(one for one in pool() if one.model == "newton-stack")
+    quick = lambda *given, **options: NewtonNetClassifier(*given, max_epochs=30, **options)  # noqa: E731
+    monkeypatch.setattr(portfolio, "NewtonNetClassifier", quick)
+    found = []
+    for labels in (graph.labels, changed):
+        loaded = type("Loaded", (), {"graph": graph.relabelled(labels), "entry": type("E", (), {"metric": "accuracy"})})
+        monkeypatch.setattr(portfolio, "load_dataset", lambda _, loaded=loaded: loaded)
+        monkeypatch.setattr(portfolio, "load_splits", lambda *_: [split])
+        portfolio._known.cache_clear()
+        found.append(portfolio._train("cora", setting, 0))
+    portfolio._known.cache_clear()
+    assert found[0]["validation"] == found[1]["validation"] > 0.5
+    assert found[0]["curve"][-1][1] == found[0]["validation"]
+    monkeypatch.setattr(portfolio, "SECONDS", 0.0)
+    monkeypatch.setattr(portfolio, "NewtonNetClassifier", NewtonNetClassifier)
+    assert portfolio._train("cora", setting, 0)["cpu"] < 5
+    portfolio._known.cache_clear()
