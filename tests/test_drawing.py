@@ -1,6 +1,7 @@
 """What notebooks show: small pictures, tables and figures, with every name escaped."""
 
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -127,6 +128,12 @@ def test_an_explanation_shows_its_strongest_parts_and_the_sum_of_the_others(expl
     assert "age" in shown
     assert "links" in shown
     assert "b rather than" in shown
+
+
+def test_an_explanation_of_a_number_shows_the_number(explanation):
+    shown = replace(explanation, classes=(0, None), class_names=("price",), total=1234.5)._repr_html_()
+    assert "1234" in shown
+    assert "rather than" not in shown
 
 
 def test_no_name_becomes_markup(graph, explanation):

@@ -198,3 +198,15 @@ def test_eigenvectors_tie_a_model_to_its_graph(make_graph, make_split, shown_lab
     np.testing.assert_allclose(found[split.validation], trained.held, atol=1e-6)
     with pytest.raises(ValueError, match="transductive"):
         predict_bank(trained.state, options, make_graph(1), shown_labels(graph, split))
+
+
+@both
+def test_a_class_that_counts_more_is_predicted_more_often(make_graph, make_split, train, options):
+    graph = make_graph(nodes=400, features=1, edges=10)
+    split = make_split(graph)
+    plain, equal, first = (
+        train(graph, split, options, seed=0, class_weight=weights).held.argmax(axis=1)
+        for weights in (None, (2.0, 2.0, 2.0), (8.0, 1.0, 1.0))
+    )
+    assert (plain == equal).all()
+    assert (first == 0).sum() > (plain == 0).sum() + 5

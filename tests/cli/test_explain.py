@@ -76,12 +76,28 @@ def test_other_tables_are_explained_too(fitted, capsys):
     [
         (["--node", "nobody"], "no node is called 'nobody'"),
         (["--node", "007", "--nodes", "nodes.csv"], "belong together"),
-        ([], "Missing option '--node'"),
+        (["--out", "why.html"], "a page needs a node"),
     ],
 )
 def test_mistakes_are_told_in_one_line(fitted, one_line, arguments, message):
     assert run(app, ["explain", str(fitted[1]), *arguments]) == 2
     one_line(message)
+
+
+def test_without_a_node_columns_are_shuffled_and_edges_removed(fitted, capsys):
+    _, folder = fitted
+    assert run(app, ["explain", str(folder), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    names = [row["name"] for row in found["effects"]]
+    assert names[-3:] == ["all features shuffled", "without edges", "edges shuffled"]
+    assert len(set(names[:-3])) == len(names) - 3 > 0
+    for row in found["effects"]:
+        low, high = row["interval"]
+        assert low <= row["drop"] <= high
+    assert run(app, ["explain", str(folder), "--top", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert "held-out nodes" in shown
+    assert "without edges" in shown
 
 
 def test_every_row_of_the_predictions_has_a_set_with_its_label(fitted):

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from newtonnet import NewtonNetClassifier, __version__, analyse
+from newtonnet import NewtonNetClassifier, NewtonNetRegressor, __version__, analyse
 from newtonnet.tables import load_tables
 
 SMALL = {"tune": "off", "folds": 2, "max_epochs": 30, "threads": 1}
@@ -53,6 +53,10 @@ def main() -> None:
         model = NewtonNetClassifier(name, settings=settings, transferable=name != "newton-stack", **SMALL).fit(graph)
         model.save(place / f"{name}.safetensors")
         expected[name] = model.predict_proba(graph).round(6).tolist()
+    numbers = load_tables(place / "nodes.csv", place / "edges.csv", target_column="size", ignore=("kind",))
+    regressor = NewtonNetRegressor(settings={"hidden": 8}, transferable=True, **SMALL).fit(numbers)
+    regressor.save(place / "regressor.safetensors")
+    expected["regressor"] = regressor.predict(numbers).round(6).tolist()
     (place / "probabilities.json").write_text(json.dumps(expected))
     # Tables in memory, so that the run names no files of the machine that wrote it.
     classifier = NewtonNetClassifier(settings={"hidden": 8}, transferable=True, **SMALL)

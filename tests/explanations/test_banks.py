@@ -169,3 +169,19 @@ def test_the_feature_that_decides_comes_first(train, rng):
     shown = np.full(300, -1)
     found = explained(graph, state, options, shown, held, [(1, 0)] * len(held))
     assert np.mean([explanation.top_features(1)[0][0] == 4 for explanation in found]) > 0.95
+
+
+@pytest.mark.parametrize("options", [RIDGE["plain"], RIDGE["components"], BOOSTING["plain"]], ids=str)
+def test_an_explanation_is_the_same_again_and_in_another_order_of_the_nodes(options, rng):
+    graph, state, shown = trained(rng, options)
+    first, again = (explained(graph, state, options, shown, [4], [(2, 1)])[0] for _ in range(2))
+    assert first.contributions.tobytes() == again.contributions.tobytes()
+    assert first.features.tobytes() == again.features.tobytes()
+    order = rng.permutation(graph.nodes)
+    place = np.argsort(order)
+    moved = from_edges(place[graph.pairs], graph.features[order], labels=graph.labels[order])
+    (other,) = explained(moved, state, options, shown[order], [int(place[4])], [(2, 1)])
+    own, theirs = np.zeros((2, graph.nodes))
+    own[first.nodes], theirs[order[other.nodes]] = first.contributions, other.contributions
+    np.testing.assert_allclose(theirs, own, atol=1e-4)
+    np.testing.assert_allclose(other.features, first.features, atol=1e-4)

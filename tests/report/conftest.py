@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from newtonnet.estimator import Effect, Importance
 from newtonnet.report.findings import (
     Data,
     EnsembleMember,
@@ -12,6 +13,7 @@ from newtonnet.report.findings import (
     History,
     IntervalCoverage,
     ModelScores,
+    NodeGroup,
     NumberErrors,
     NumberResults,
     Response,
@@ -71,7 +73,24 @@ def findings():
         history=[history(rng) for _ in range(SPLITS)],
         evaluation=evaluation(rng),
         explained=[explained_node(i) for i in range(3)],
+        leaderboard=[
+            leaderboard_row("newtonnet", {"gammas": [2.0, 1.0, 3.0], "learning_rate": 0.01}, 0.79, 0.62),
+            leaderboard_row("newton-stack", {"layers": 3}, 0.781, 0.38),
+            leaderboard_row("ridge", {}, 0.72, 0.0),
+        ],
+        importance=importance(),
     )
+
+
+def leaderboard_row(model, setting, score, weight):
+    return {"model": model, "setting": setting, "score": score, "folds": 5, "seconds": 12.5, "weight": weight}
+
+
+def importance(names=("age", "income", "city")):
+    """As :func:`newtonnet.estimator.importance.measure_importance` gives it."""
+    effects = [Effect(name, "feature", 0.05 / i, (0.01, 0.09), 1, 5) for i, name in enumerate(names, 1)]
+    effects.append(Effect("without edges", "structure", 0.12, (0.1, 0.14), 0, 1))
+    return Importance("accuracy", 0.79, 1200, tuple(effects), 2)
 
 
 def explained_node(i, names=CLASSES):
@@ -180,6 +199,12 @@ def evaluation(rng):
             (0.95, 0.91, 260),
         ],
         calibration_error=0.049,
+        calibration_interval=(0.028, 0.066),
+        groups=[
+            NodeGroup("no neighbours", 12, 0.67, (0.39, 0.86)),
+            NodeGroup("1 to 2 neighbours", 200, 0.61, (0.54, 0.67)),
+            NodeGroup("10 or more neighbours", 988, 0.82, (0.79, 0.84)),
+        ],
     )
 
 
@@ -243,4 +268,6 @@ def hostile(findings):
             ours=replace(findings.evaluation.ours, model=HOSTILE[2]),
             others=[replace(findings.evaluation.others[0], model=HOSTILE[0])],
         ),
+        leaderboard=[leaderboard_row(HOSTILE[0], {HOSTILE[1]: HOSTILE[2]}, 0.5, 1.0)],
+        importance=importance(HOSTILE),
     )

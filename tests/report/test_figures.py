@@ -7,6 +7,7 @@ from newtonnet.report.figures import (
     comparison_figure,
     confusion_figure,
     homophily_figure,
+    importance_figure,
     spectral_figure,
     training_figure,
 )
@@ -24,6 +25,7 @@ def figures(findings):
     yield confusion_figure(evaluation.confusion, findings.data.class_names)
     yield confusion_figure([[1] * 20] * 20, [str(i) for i in range(20)])
     yield calibration_figure(evaluation.bins)
+    yield importance_figure(findings.importance.effects, "accuracy")
 
 
 def test_plotly_accepts_every_figure(findings):

@@ -125,12 +125,12 @@ def test_the_page_says_how_models_are_compared(page, findings):
 
 def test_plots_carry_no_logo_and_no_button_that_sends_them_away(page):
     drawn = [value for name, value in page.data.items() if name.endswith("plot-data")]
-    assert len(drawn) == 6
+    assert len(drawn) == 7
     assert all(not one["config"]["displaylogo"] and not one["config"]["showSendToCloud"] for one in drawn)
 
 
 def test_every_figure_has_words_and_every_table_headers(page):
-    assert len(page.alternatives) == 6
+    assert len(page.alternatives) == 7
     assert all(len(words) > 20 for words in page.alternatives)
     assert all(len(rows[0]) == len(rows[1]) for rows in page.tables.values())
 
@@ -340,6 +340,56 @@ def test_the_page_says_what_the_prediction_sets_reach(findings):
     assert "On held-out nodes it was for 91.3%, with 1.42 of 5 classes on average; 68.0% of the sets name" in text
     assert "It is doubtful for nodes of a later time" in text
     assert "There are no held-out predictions to calibrate sets with." in render_findings(findings)
+
+
+def test_sets_that_were_calibrated_on_an_own_split_are_called_doubtful(findings):
+    sets = SetCoverage(0.9, 0.9, 1.5, 0.6, [(0.9, 1.5)] * 5)
+    doubt = "calibrated on the validation nodes of your own split"
+    assert doubt not in render_findings(replace(findings, sets=sets))
+    assert doubt in render_findings(replace(findings, sets=replace(sets, own_split=True)))
+
+
+def test_an_analyst_reads_how_good_for_whom_and_why_before_filters(page):
+    titles = ["How good", "For whom it fails", "How sure", "Why these predictions", "What matters", "What was tried"]
+    places = [page.text.rindex(title) for title in [*titles, "The learned filter", "Filter playground", "Training"]]
+    assert places == sorted(places)
+    assert page.text.index("Accuracy on held-out nodes is") < page.text.index("The learned filter keeps")
+
+
+def test_the_page_says_for_whom_the_model_fails(page):
+    assert "fewest of nodes of class staff (42% of 90) and of nodes with 1 to 2 neighbours (61% of 200)." in page.text
+    assert page.tables["Held-out nodes by their neighbours"][2] == [
+        "1 to 2 neighbours",
+        "200",
+        "61.0%",
+        "54.0% to 67.0%",
+    ]
+
+
+def test_calibration_is_given_with_its_interval_its_worst_bin_and_counts(page, findings):
+    assert "differ by 4.9 points on average over the bins below (95% interval 2.8 to 6.6)" in page.text
+    assert "The model is overconfident." in page.text
+    assert "In the worst bin, 180 nodes with a mean confidence of 65%, 58% are right (95% interval 50.7%" in page.text
+    assert [row[1] for row in page.tables["Bins by confidence"][1:]] == [f"{n}" for *_, n in findings.evaluation.bins]
+    sure = replace(findings.evaluation, calibration_error=0.0, calibration_interval=(0.0, 0.02))
+    text = Page(render_findings(replace(findings, evaluation=sure))).text
+    for words in ("overconfident", "well calibrated", "at their word"):
+        assert words not in text
+
+
+def test_the_leaderboard_has_family_setting_score_time_and_share(page):
+    rows = page.tables["Leaderboard: 3 settings, those of the average first"]
+    assert rows[1] == ["newtonnet", "gammas 2, 1, 3; learning_rate 0.01", "79.0%", "5", "12.5 s", "62%"]
+    assert rows[3] == ["ridge", "defaults", "72.0%", "5", "12.5 s", "–"]
+
+
+def test_what_matters_is_drawn_and_tabled(page, findings):
+    rows = page.tables["Drop of the accuracy"]
+    assert [row[0] for row in rows[1:]] == ["age", "income", "city", "without edges"]
+    assert rows[1][1:] == ["+5.0", "+1.0 to +9.0", "5"]
+    assert page.data["importance-plot-data"]["data"][0]["x"][0] == pytest.approx(5)
+    assert "2 columns contributed less or had no time and were not shuffled." in page.text
+    assert "This was not measured" in render_findings(replace(findings, importance=None))
 
 
 def test_the_page_explains_some_predictions(findings):

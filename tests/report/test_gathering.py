@@ -8,10 +8,10 @@ import scipy.sparse as sp
 
 from newtonnet import NewtonNetClassifier, cross_validate
 from newtonnet.datasets import csbm
-from newtonnet.estimator import CrossValidation, calibration_bins, score
+from newtonnet.estimator import CrossValidation, calibration_bins, calibration_error, calibration_interval, score
 from newtonnet.graphs import energy_density, from_edges, homophily, spectrum
 from newtonnet.report import gather, render_findings
-from newtonnet.report.gathering import evaluate, graph_warnings, repeated_rows, spectrum_bytes
+from newtonnet.report.gathering import evaluate, graph_warnings, node_groups, repeated_rows, spectrum_bytes
 
 
 @pytest.fixture(scope="module")
@@ -250,10 +250,50 @@ def test_an_accuracy_is_never_surer_than_so_many_nodes_allow(by_hand, scores):
 def test_calibration_compares_confidence_with_what_is_right(by_hand):
     graph, found = by_hand
     result = evaluate(graph, "newtonnet", found, {})
-    assert [count for _, _, count in result.bins] == [1, 1, 1, 1, 2]
+    assert [count for _, _, count in result.bins] == [1] * 6
     assert result.bins[0] == (0.35, 0.0, 1)
-    assert result.bins[-1] == (pytest.approx(0.95), 1.0, 2)
+    assert result.bins[-1] == (1.0, 1.0, 1)
     assert result.calibration_error == pytest.approx((0.35 + 0.5 + 0.4 + 0.2 + 0.1) / 6)
+
+
+def test_bins_hold_equal_numbers_of_nodes_and_never_divide_equal_confidences(rng):
+    shares = rng.dirichlet(np.ones(3), size=1000)
+    assert {count for _, _, count in calibration_bins(shares, np.zeros(1000, dtype=int))} == {100}
+    shares[:600] = (0.5, 0.3, 0.2)
+    bins = calibration_bins(shares, np.zeros(1000, dtype=int))
+    assert sum(count for _, _, count in bins) == 1000
+    assert max(count for _, _, count in bins) >= 600
+    assert len({sure for sure, _, _ in bins}) == len(bins)
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0], ids=["calibrated", "overconfident"])
+def test_the_interval_of_the_calibration_error_holds_the_true_one(rng, power):
+    """Of calibrated probabilities and of those that were sharpened, whose true error is that of many nodes."""
+
+    def sample(count):
+        shares = rng.dirichlet(np.ones(3), size=count)
+        truth = (rng.random((count, 1)) > shares.cumsum(axis=1)).sum(axis=1).clip(max=2)
+        return shares**power / (shares**power).sum(axis=1, keepdims=True), truth
+
+    true = calibration_error(*sample(400_000))
+    intervals = [calibration_interval(*sample(800)) for _ in range(40)]
+    held = np.mean([low - 0.005 <= true <= high + 0.005 for low, high in intervals])
+    assert held >= 0.85
+    assert np.mean([high - low for low, high in intervals]) < 0.09
+
+
+def test_nodes_are_grouped_by_their_neighbours_and_counted_right():
+    """A star: the hub has ten neighbours, of which two are labelled and one has its class."""
+    graph = from_edges([[0] * 10, range(1, 11)], np.eye(13), labels=[0, 0, 1, *[-1] * 9, 1])
+    groups = {one.name: one for one in node_groups(graph, np.array([0, 1, 2, 12]), np.array([1, 1, 0, 0], dtype=bool))}
+    assert {name: (one.nodes, one.right) for name, one in groups.items()} == {
+        "no neighbours": (1, 0.0),
+        "1 to 2 neighbours": (2, 0.5),
+        "10 or more neighbours": (1, 1.0),
+        "labelled neighbours mostly of its class": (1, 1.0),
+        "labelled neighbours mostly of other classes": (2, 0.5),
+    }
+    assert groups["10 or more neighbours"].interval[0] < 0.3
 
 
 def test_perfect_probabilities_have_no_calibration_error(rng):

@@ -189,16 +189,16 @@ def test_a_difference_counts_only_when_its_interval_leaves_out_zero(ahead, words
 
 
 def test_without_an_evaluation_only_the_headline_is_left(findings):
-    assert len(describe(findings)) == 3
+    assert len(describe(findings)) == 4
     assert describe(replace(findings, evaluation=None)) == [headline(replace(findings, evaluation=None))]
 
 
 def test_without_edges_nothing_is_said_of_a_filter_or_of_structure(findings):
     bare = replace(with_homophily(findings, None, None, edges=0), data=replace(findings.data, edges=0))
-    first, *others = describe(bare)
-    assert first.startswith("The graph has no edges, so the model is an MLP on the features")
-    assert "filter" not in first
-    assert len(others) == 1
+    *others, last = describe(bare)
+    assert last.startswith("The graph has no edges, so the model is an MLP on the features")
+    assert "filter" not in last
+    assert len(others) == 2
     assert not any(word in text for text in others for word in ("smooth", "edges"))
 
 

@@ -19,7 +19,7 @@ from newtonnet.graphs import Graph
 from newtonnet.meaning import listed
 from newtonnet.report import GROUPS, explained_node, nodes_to_explain, render_why
 
-FIRST, MOST = 9, 300
+FIRST, MOST = 3, 300
 """Number of nodes explained for the page at first, to see how long one takes, and at most."""
 
 
@@ -119,7 +119,7 @@ def explain_some(
 
     explain(FIRST)
     each = (time.monotonic() - began) / len(found)
-    explain(min(MOST, int(seconds / max(each, 1e-6))))
+    explain(min(MOST, len(found) + int((seconds - len(found) * each) / max(each, 1e-6))))
     return [
         explained_node(found[one], graph, probabilities, group=one[1], feature_names=names)
         for one in sorted(found, key=lambda one: GROUPS.index(one[1]))

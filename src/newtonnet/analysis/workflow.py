@@ -20,7 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from newtonnet.estimator import GraphEstimator, NewtonNetClassifier, NewtonNetRegressor, defaults_of
+from newtonnet.estimator import GraphEstimator, Importance, NewtonNetClassifier, NewtonNetRegressor, defaults_of
 from newtonnet.files import current, file_checksum, scratch, write_whole
 from newtonnet.graphs import Graph, check_trainable
 from newtonnet.meaning import listed
@@ -76,6 +76,8 @@ FINAL = 0.4
 """Share of the time for the model that is kept; the rest is for evaluating it and its rivals."""
 WHY, WHY_SECONDS = 0.05, 15.0
 """Share of the time, and seconds at most, for the explanations on the page."""
+PREDICTIONS_NEEDED = 6
+"""Predictions of all nodes that measuring the importance of structure takes; features come on top."""
 PAGE_WORK = 2.0
 """Time that the page takes, as a multiple of the time that the predictions took after the fit."""
 SEVERAL = 10
@@ -252,6 +254,30 @@ class Analysis:
         names = self.run.encoding.feature_names
         return ExplainedNodes([replace(one, feature_names=names) for one in found], graph, probabilities, names)
 
+    def importance(
+        self,
+        nodes: TableSource | None = None,
+        edges: TableSource | None = None,
+        *,
+        repeats: int = 5,
+        time_limit: float | None = 60.0,
+    ) -> Importance:
+        """How much worse held-out nodes are predicted when a column is shuffled, or without edges.
+
+        Args:
+            nodes: the table of nodes that the model was fitted on.
+            edges: the table of edges. Without both tables, the files of the fit are read again.
+            repeats: number of shuffles of each column.
+            time_limit: seconds after which no further shuffle begins; None: no limit.
+        """
+        if not isinstance(self.model, NewtonNetClassifier):
+            raise ValueError("importance is measured for classes, this model predicts a number; explain single nodes")
+        tables = self._tables(nodes, edges)
+        with _table_reader(self.model, tables) as read:
+            graph = _read_again(read, *tables, self.run)[0].graph
+            groups = self.run.encoding.groups
+            return self.model.importance(graph, groups=groups, repeats=repeats, time_limit=time_limit)
+
     def _tables(self, nodes: TableSource | None, edges: TableSource | None) -> tuple[TableSource, TableSource]:
         """Both tables, or those of the fit."""
         if (nodes is None) != (edges is None):
@@ -392,7 +418,9 @@ def analyse(
             graph, validation=validation, stop=stop, on_epoch=start_step("the model")
         )
         spent = time.monotonic() - began
+        asked = time.monotonic()
         probabilities = classifier.answers(graph)
+        answered = time.monotonic() - asked
         predictions = predictions_of(classifier, graph, probabilities, added=reading.added)
         predictions = spreadsheet_safe(predictions) if safe_cells else predictions
         model = copy(classifier)
@@ -439,7 +467,10 @@ def analyse(
         if classifier.regime != OUT_OF_CORE and not stopped:
             budget, names = min(WHY * time_limit, WHY_SECONDS), reading.encoding.feature_names
             explained = explain_some(classifier, reading.graph, probabilities, names, seconds=budget)
-            findings = replace(findings, explained=explained)
+            importance = None
+            if isinstance(classifier, NewtonNetClassifier) and answered * PREDICTIONS_NEEDED < budget:
+                importance = classifier.importance(graph, groups=reading.encoding.groups, time_limit=budget)
+            findings = replace(findings, explained=explained, importance=importance)
         page = render_findings(findings)
         run = replace(run, finished=True, outcome=make_outcome(findings, classifier, stopped=stopped))
         if place is not None and at_once:

@@ -18,7 +18,15 @@ from newtonnet.graphs import Graph, row_chunks
 from newtonnet.kernels import use_threads
 
 from .features import BankLayout, Block, Shown
-from .trained import Probabilities, Stop, TrainedBank, prediction_bank, training_bank, validation_scores
+from .trained import (
+    Probabilities,
+    Stop,
+    TrainedBank,
+    node_weights,
+    prediction_bank,
+    training_bank,
+    validation_scores,
+)
 
 ROUND_WORK = 30_000_000
 """Entries times trees between two looks at the clock, about a second of work."""
@@ -111,6 +119,7 @@ def train_boosting(
     threads: int | None = None,
     stop: Stop = None,
     absolute: bool = False,
+    class_weight: Sequence[float] | None = None,
 ) -> TrainedBank:
     """Boost trees on the filter bank until the loss on the validation nodes no longer falls.
 
@@ -122,6 +131,7 @@ def train_boosting(
         threads: number of threads; None: as many as the libraries choose.
         stop: asked about every second; the best model so far is returned when it says so, after one round at least.
         absolute: of numbers as targets, the absolute instead of the squared error.
+        class_weight: how much a node of each class counts in the loss, ``(C,)``; None: all count alike.
     """
     begun = time.monotonic()
     kind = "classes" if graph.targets is None else "absolute_error" if absolute else "squared_error"
@@ -129,6 +139,9 @@ def train_boosting(
     with limited_threads(threads):
         bank = training_bank(graph, split, options.layout)
         truth, held_truth = graph.truth[split.train], graph.truth[split.validation]
+        counts, held_counts = (
+            node_weights(graph.labels[part], class_weight) for part in (split.train, split.validation)
+        )
         rows, held_rows = bank.values[split.train], bank.values[split.validation]
         rows[:, np.isnan(rows).all(axis=0)] = 0  # no tree looks at them; binning refuses columns without any value
         classes = np.unique(graph.labels[split.train])
@@ -138,12 +151,14 @@ def train_boosting(
         raw, held = np.zeros((len(held_rows), outputs)), np.zeros((0, graph.classes))
         while len(losses) < options.max_iterations and len(losses) - _best(losses) < options.patience:
             done = len(losses)
-            model.set_params(max_iter=min(done + step, options.max_iterations)).fit(rows, truth)
+            model.set_params(max_iter=min(done + step, options.max_iterations)).fit(
+                rows, truth, sample_weight=None if class_weight is None else counts
+            )
             new = make_trees([tree for row in model._predictors[done:] for tree in row])
             for gain in np.split(new.leaf_values(held_rows), len(new.roots) // outputs, axis=1):
                 raw = raw + gain
                 shares = _spread(model._baseline_prediction + raw, classes, graph.classes)
-                losses.append(_loss(shares, held_truth, kind))
+                losses.append(_loss(shares, held_truth, held_counts, kind))
                 held = shares if _best(losses) == len(losses) else held
             if stop is not None and stop():
                 break
@@ -247,8 +262,8 @@ def _spread(raw: NDArray[np.float64], classes: NDArray[np.int64], count: int) ->
     return shares
 
 
-def _loss(shares: Probabilities, truth: Shown, kind: str) -> float:
+def _loss(shares: Probabilities, truth: Shown, counts: NDArray[np.float64], kind: str) -> float:
     if kind != "classes":
         error = np.abs(shares[:, 0] - truth)
         return float((error if kind == "absolute_error" else error**2).mean())
-    return -float(np.log(np.maximum(shares[np.arange(len(truth)), truth], SMALLEST)).mean())
+    return -float(np.average(np.log(np.maximum(shares[np.arange(len(truth)), truth], SMALLEST)), weights=counts))

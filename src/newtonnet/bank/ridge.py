@@ -16,7 +16,16 @@ from newtonnet.graphs import Graph
 
 from .boosting import limited_threads
 from .features import BankColumn, BankLayout, Shown
-from .trained import Bank, Probabilities, Stop, TrainedBank, prediction_bank, training_bank, validation_scores
+from .trained import (
+    Bank,
+    Probabilities,
+    Stop,
+    TrainedBank,
+    node_weights,
+    prediction_bank,
+    training_bank,
+    validation_scores,
+)
 
 STRENGTHS = tuple(10.0 ** np.arange(-4, 2.1, 0.5))
 """Penalties that are tried, in units of the columns' mean square."""
@@ -53,14 +62,18 @@ def train_ridge(
     threads: int | None = None,
     stop: Stop = None,
     absolute: bool = False,
+    class_weight: Sequence[float] | None = None,
 ) -> TrainedBank:
     r"""Regress classes, or numbers, on the columns of the bank; bands and strength have the least leave-one-out error.
 
     .. math:: \hat y_{-i} - y_i = \frac{\hat y_i - y_i}{1 - h_{ii}}, \qquad
         H = Z (Z^\top Z + \alpha I)^{-1} Z^\top + \tfrac1t 1 1^\top
 
-    for centred columns Z. All columns are tried, then those without labels, then fewer and fewer degrees. The columns
-    are taken as given: a node's own label is not in its row, but may be in its neighbours' rows.
+    for centred columns Z; where nodes count :math:`w_i`, of mean 1, their rows of Z, of 1 and of the residuals are
+    multiplied by :math:`\sqrt{w_i}`.
+
+    All columns are tried, then those without labels, then fewer and fewer degrees. The columns are taken as given: a
+    node's own label is not in its row, but may be in its neighbours' rows.
 
     Args:
         graph: the graph; labels of the training nodes are read, and those of validation nodes to score the result.
@@ -70,6 +83,7 @@ def train_ridge(
         threads: number of threads; None: as many as the libraries choose.
         stop: asked between two sets of columns; the best so far is returned when it says so.
         absolute: not used; the error is squared.
+        class_weight: how much a node of each class counts in the squared error, ``(C,)``; None: all count alike.
     """
     begun = time.monotonic()
     with limited_threads(threads):
@@ -77,16 +91,20 @@ def train_ridge(
         values = filled(bank)
         truth, numbers = graph.truth[split.train], graph.targets is not None
         targets = truth[:, None].astype(np.float64) if numbers else np.eye(graph.classes)[truth]
-        rows = values[split.train]
-        shift, scale = _scales(rows, bank.columns)
+        rows, counts = values[split.train], node_weights(graph.labels[split.train], class_weight)
+        shift, scale = _scales(rows, bank.columns, counts)
         rows = (rows - shift) / scale
-        fit, columns = _search(rows, targets, bank.columns, options, stop)
+        fit, columns = _search(rows, targets, counts, bank.columns, options, stop)
         weights = np.zeros((rows.shape[1], graph.classes))
         weights[columns] = fit.weights
-        sharpness, offsets = (1.0, np.zeros(1)) if numbers else _calibrate(fit.left_out, truth.astype(np.int64))
+        sharpness, offsets = 1.0, np.zeros(1)
+        if not numbers:
+            sharpness, offsets = _calibrate(fit.left_out, truth.astype(np.int64), counts)
     state = bank.state | {
         "weights": torch.from_numpy((weights / scale[:, None]) * sharpness),
-        "offsets": torch.from_numpy((targets.mean(axis=0) - (shift / scale) @ weights) * sharpness + offsets),
+        "offsets": torch.from_numpy(
+            (np.average(targets, axis=0, weights=counts) - (shift / scale) @ weights) * sharpness + offsets
+        ),
         "strength": torch.tensor(fit.strength, dtype=torch.float64),
     }
     held = _answers(values[split.validation] @ state["weights"].numpy() + state["offsets"].numpy())
@@ -115,6 +133,7 @@ def filled(bank: Bank) -> NDArray[np.float64]:
 def _search(
     rows: NDArray[np.float64],
     targets: NDArray[np.float64],
+    counts: NDArray[np.float64],
     columns: tuple[BankColumn, ...],
     options: RidgeOptions,
     stop: Stop,
@@ -122,14 +141,14 @@ def _search(
     """The best fit and its columns: first with labels and without them, then with fewer and fewer degrees."""
     label = np.array([column.signal in ("label", "reached") for column in columns])
     degree = np.where(label, 0, [column.degree for column in columns])
-    gram = rows.T @ rows if len(rows) >= rows.shape[1] else None
+    gram = rows.T @ (counts[:, None] * rows) if len(rows) >= rows.shape[1] else None
     judged = slice(None, None, -(-len(rows) // JUDGED))
 
     def fit(
         kept: NDArray[np.bool_], strengths: Sequence[float] = STRENGTHS, judged: slice = judged
     ) -> tuple[_Fit, NDArray[np.bool_]]:
         inner = None if gram is None else gram[np.ix_(kept, kept)]
-        return _leave_one_out(rows[:, kept], inner, targets, strengths, judged), kept
+        return _leave_one_out(rows[:, kept], inner, targets, counts, strengths, judged), kept
 
     best = fit(np.ones(len(columns), dtype=np.bool_))
     for change in (~label, *(degree <= hops for hops in range(options.hops - 1, -1, -1))):
@@ -144,10 +163,11 @@ def _search(
 
 
 def _scales(
-    rows: NDArray[np.float64], columns: tuple[BankColumn, ...]
+    rows: NDArray[np.float64], columns: tuple[BankColumn, ...], counts: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mean and scale of each column; components of one degree share their scale, so that noise stays small."""
-    shift, variance = rows.mean(axis=0), rows.var(axis=0)
+    shift = np.average(rows, axis=0, weights=counts)
+    variance = np.average((rows - shift) ** 2, axis=0, weights=counts)
     degrees = np.array([column.degree if column.signal == "component" else -1 for column in columns])
     for degree in np.unique(degrees[degrees >= 0]):
         variance[degrees == degree] = variance[degrees == degree].mean()
@@ -166,14 +186,16 @@ def _leave_one_out(
     rows: NDArray[np.float64],
     gram: NDArray[np.float64] | None,
     targets: NDArray[np.float64],
+    counts: NDArray[np.float64],
     strengths: Sequence[float] = STRENGTHS,
     judged: slice = slice(None),
 ) -> _Fit:
     """The best strength for centred columns Z ``(t, m)`` by the error on the rows that are judged.
 
-    ``gram`` is Z'Z, None where m > t.
+    ``gram`` is Z'WZ, None where m > t; ``counts`` is the diagonal of W, ``(t,)``, of mean 1.
     """
-    count, mean = len(rows), targets.mean(axis=0)
+    count, mean, root = len(rows), np.average(targets, axis=0, weights=counts), np.sqrt(counts)[:, None]
+    rows, targets = root * rows, root * (targets - mean)
     if gram is None:
         squares, left = np.linalg.eigh(rows @ rows.T)
         kept = squares > 1e-10 * squares[-1]
@@ -182,30 +204,31 @@ def _leave_one_out(
     else:
         squares, directions = np.linalg.eigh(gram)
         squares = squares.clip(min=0)
-    inner = directions.T @ (rows.T @ (targets - mean))
-    turned, truth = rows[judged] @ directions, targets[judged]
+    inner = directions.T @ (rows.T @ targets)
+    turned, truth, root = rows[judged] @ directions, targets[judged], root[judged]
     energy = turned**2
     fits = []
     for strength in strengths:
         inverse = 1 / (squares + strength * count)
-        hat = energy @ inverse + 1 / count
-        residual = turned @ (inverse[:, None] * inner) + mean - truth
-        left_out = truth + residual / np.maximum(1 - hat, 1e-6)[:, None]
-        fits.append(_Fit(float(((left_out - truth) ** 2).mean()), strength, inverse, left_out))
+        hat = energy @ inverse + root[:, 0] ** 2 / count
+        left_out = truth + (turned @ (inverse[:, None] * inner) - truth) / np.maximum(1 - hat, 1e-6)[:, None]
+        fits.append(_Fit(float(((left_out - truth) ** 2).mean()), strength, inverse, mean + left_out / root))
     best = min(fits, key=lambda one: one.error)
     return replace(best, weights=directions @ (best.weights[:, None] * inner))
 
 
-def _calibrate(scores: NDArray[np.float64], truth: NDArray[np.int64]) -> tuple[float, NDArray[np.float64]]:
+def _calibrate(
+    scores: NDArray[np.float64], truth: NDArray[np.int64], counts: NDArray[np.float64]
+) -> tuple[float, NDArray[np.float64]]:
     """Factor and offsets that make softmax(factor * scores + offsets) most likely, drawn to 4 and 0 by a unit prior."""
     targets = np.eye(scores.shape[1])[truth]
 
     def loss(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         factor, offsets = np.exp(parameters[0]), parameters[1:]
         logarithms = log_softmax(factor * scores + offsets, axis=1)
-        gradient = np.exp(logarithms) - targets
+        gradient = counts[:, None] * (np.exp(logarithms) - targets)
         prior = parameters - start
-        value = -(logarithms * targets).sum() + (prior**2).sum() / 2
+        value = -(counts[:, None] * logarithms * targets).sum() + (prior**2).sum() / 2
         return value, np.concatenate([[factor * (gradient * scores).sum()], gradient.sum(axis=0)]) + prior
 
     start = np.concatenate([[np.log(SHARPNESS)], np.zeros(scores.shape[1])])

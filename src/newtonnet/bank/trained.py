@@ -1,6 +1,6 @@
 """What training on a filter bank gives, its scores, and the bank's columns again at prediction."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,6 +115,14 @@ def _bank(graph: Graph, around: Surroundings, layout: BankLayout, shown: Shown, 
     own, own_columns = feature_columns(graph, around, layout, state.get("basis"), state.get("eigenvectors"))
     labels, label_names = label_columns(around, layout, shown, int(state["sizes"][1]))
     return Bank(np.concatenate([own, labels], axis=1), own_columns + label_names, state, around)
+
+
+def node_weights(labels: NDArray[np.int64], class_weight: Sequence[float] | None) -> NDArray[np.float64]:
+    """How much each node counts by its class, 1 on average, ``(t,)``."""
+    if class_weight is None:
+        return np.ones(len(labels))
+    counts = np.asarray(class_weight, dtype=np.float64)[labels]
+    return np.asarray(counts / counts.mean())
 
 
 def validation_scores(held: Probabilities, truth: Shown) -> dict[str, float]:

@@ -6,17 +6,20 @@ from .conformal import held_out_intervals, held_out_sets
 from .ensemble import OutOfFold
 from .estimator import GraphEstimator
 from .families import defaults_of
+from .importance import Effect, Importance, describe_importance
 from .learned import LearnedFilter
 from .portfolio import TriedSetting
 from .regressor import NewtonNetRegressor
 from .saving import REGRESSOR, stored_kind
-from .scoring import calibration_bins, calibration_error, influence, score
+from .scoring import calibration_bins, calibration_error, calibration_interval, influence, score
 from .validation import CrossValidation, cross_validate, fold_pairs
 
 __all__ = [
     "REGRESSOR",
     "CrossValidation",
+    "Effect",
     "GraphEstimator",
+    "Importance",
     "LearnedFilter",
     "NewtonNetClassifier",
     "NewtonNetRegressor",
@@ -24,8 +27,10 @@ __all__ = [
     "TriedSetting",
     "calibration_bins",
     "calibration_error",
+    "calibration_interval",
     "cross_validate",
     "defaults_of",
+    "describe_importance",
     "fold_pairs",
     "held_out_intervals",
     "held_out_sets",

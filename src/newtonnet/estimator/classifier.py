@@ -19,12 +19,14 @@ from newtonnet.metrics import Threshold, choose_threshold, class_weights, decide
 from newtonnet.training import OnEpoch
 
 from .conformal import calibrate, prediction_sets, set_scores
-from .ensemble import OutOfFold
+from .ensemble import OutOfFold, held_out_folds
 from .estimator import GraphEstimator, chosen_nodes
 from .explaining import explain_ensemble
 from .frames import prediction_frame, read_fitted
-from .inputs import AUTO, Role, check_feature_names, check_parameters, read_labels
+from .importance import Importance, measure_importance
+from .inputs import AUTO, IN_MEMORY, OUT_OF_CORE, Role, check_feature_names, check_parameters, read_labels
 from .portfolio import OnTrial, deadline_in
+from .scoring import best_temperature, sharpened
 
 ANOTHER_GRAPH = (
     "these sets were calibrated on another graph; their coverage holds only if its nodes are of the same kind as these"
@@ -51,7 +53,7 @@ class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc
             ones, bags of words and features of one scale alone; ``off`` leaves all alone.
         metric: ``accuracy``, ``balanced_accuracy``, ``f1_macro``, ``roc_auc`` or ``average_precision``; used for tuning
             and by ``score``.
-        class_weight: how much a node of each class counts in the loss of networks: ``balanced``, so that every class
+        class_weight: how much a node of each class counts in the loss: ``balanced``, so that every class
             counts alike, or a weight for some classes by name; None: all nodes count alike.
         threshold: of two classes, how to choose the probability from which on ``predict`` gives the rarer one:
             ``f1``, ``precision=0.9`` or ``recall=0.8``, on out-of-fold predictions; None: the more probable class.
@@ -79,6 +81,9 @@ class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc
         ensemble_: the trained members and their weights.
         settings_: the settings in the average by descending weight, each with its ``weight`` and ``model``.
         tried_: number of settings tried.
+        leaderboard_: the settings that were tried, those of the average first, then by score, each as a dict:
+            ``model``, ``setting`` (how it differs from the model's defaults), ``score`` on the validation nodes of its
+            ``folds``, ``seconds`` of training, and its ``weight`` in the average.
         out_of_fold_: labelled nodes as predicted by the members that were not trained on them.
         validation_score_: their mean score over the folds. Slightly optimistic, since training stopped at the epoch
             that was best for them; :func:`~newtonnet.cross_validate` gives an unbiased score.
@@ -238,8 +243,9 @@ class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc
     ) -> NDArray[np.bool_]:
         """The classes that are plausible for every node, shape ``(n, C)``; columns in the order of ``classes_``.
 
-        The true class is in the set of a node for about a share ``coverage`` of the nodes: sets are calibrated on the
-        out-of-fold predictions of the labelled nodes. That holds for nodes of the same kind, drawn like the labelled
+        The true class is in the set of a node for about a share ``coverage`` of the nodes: a node is predicted by the
+        members of one fold, and compared with the labelled nodes as predicted by members that were not trained on
+        them. That holds for nodes of the same kind, drawn like the labelled
         ones. It is doubtful if they are of another time or another graph (then there is a warning), or if the
         validation nodes were chosen by the caller. Labelled nodes of the training graph have the sets of their
         out-of-fold predictions and the predicted class. See :func:`~newtonnet.estimator.conformal.prediction_sets`.
@@ -257,18 +263,39 @@ class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc
             raise ValueError("this model has no out-of-fold predictions to calibrate sets with; fit it again")
         shares = self._answers(whole) if probabilities is None else probabilities.copy()
         nodes, own, truth = held.whole
-        scores = set_scores(own)[np.arange(len(nodes)), truth]
-        calibration = calibrate(scores, np.zeros(len(nodes)), nodes)
-        if whole.structure == held.structure and nodes.max(initial=0) < whole.nodes:
-            predicted = shares.argmax(axis=1)
-            shares[nodes] = own
-            sets = prediction_sets(shares, calibration, coverage, adjacency=whole.adjacency, locality=locality)
-            sets[np.arange(len(sets)), predicted] = True
-            return sets
-        if locality:
-            raise ValueError("locality needs the graph that the model was fitted on")
-        warnings.warn(ANOTHER_GRAPH, stacklevel=2)
-        return prediction_sets(shares, calibration, coverage)
+        predicted = shares.argmax(axis=1)
+        same = whole.structure == held.structure and nodes.max(initial=0) < whole.nodes
+        if same and self.regime == IN_MEMORY:
+            shares = self._by_one_fold(whole, held)
+            own = shares[nodes]
+        calibration = calibrate(set_scores(own)[np.arange(len(nodes)), truth], np.zeros(len(nodes)), nodes)
+        if not same:
+            if locality:
+                raise ValueError("locality needs the graph that the model was fitted on")
+            warnings.warn(ANOTHER_GRAPH, stacklevel=2)
+            return prediction_sets(shares, calibration, coverage)
+        shares[nodes] = own
+        sets = prediction_sets(shares, calibration, coverage, adjacency=whole.adjacency, locality=locality)
+        sets[np.arange(len(sets)), predicted] = True
+        return sets
+
+    def _by_one_fold(self, graph: Graph, held: OutOfFold) -> NDArray[np.float64]:
+        """Calibrated probabilities of every node by the members of one fold, not trained on it, ``(n, C)``.
+
+        A labelled node has its own fold, the others take turns. An average over all folds is better than the members
+        that can be calibrated on labelled nodes, so that its sets would cover more than was asked for.
+        """
+        scaled = self._scaled(graph)
+        folds = held_out_folds(self.ensemble_, held, graph.nodes)
+        place = np.arange(graph.nodes) % len(folds)
+        for number, fold in enumerate(folds):
+            place[fold.nodes] = number
+        shares = np.empty((graph.nodes, len(self.classes_)))
+        for number, fold in enumerate(folds):
+            inside = place == number
+            shares[inside] = fold.probabilities(scaled, self.ensemble_.class_names, self._options())[inside]
+        nodes, _, truth = held.whole
+        return sharpened(shares, best_temperature(shares[nodes], truth))
 
     @overload
     def explain(
@@ -308,6 +335,43 @@ class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc
         found = explain_ensemble(self.ensemble_, self._scaled(whole), nodes, pairs)
         found = [replace(one, feature_names=getattr(self, "feature_names_in_", ())) for one in found]
         return found if several else found[0]
+
+    def importance(
+        self,
+        graph: Any,
+        *,
+        groups: Mapping[str, Sequence[int]] | None = None,
+        repeats: int = 5,
+        time_limit: float | None = 60.0,
+    ) -> Importance:
+        """How much worse held-out nodes are predicted when a feature is shuffled, or without edges.
+
+        Every labelled node is predicted by the members that were not trained on it (see
+        :func:`~newtonnet.estimator.importance.measure_importance`).
+
+        Args:
+            graph: the graph that the model was fitted on.
+            groups: numbers of features that are shuffled together, by name, such as the categories of one column;
+                every feature alone if not given.
+            repeats: number of shuffles of each.
+            time_limit: seconds after which no further shuffle begins; None: no limit.
+        """
+        whole = self._checked(graph)
+        held: OutOfFold | None = self.out_of_fold_
+        if held is None or whole.structure != held.structure or self.regime == OUT_OF_CORE:
+            raise ValueError("importance needs the graph that the model was fitted on in memory, and held-out nodes")
+        names = getattr(self, "feature_names_in_", [f"feature {i}" for i in range(self.n_features_in_)])
+        given = {str(name): [i] for i, name in enumerate(names)} if groups is None else groups
+        return measure_importance(
+            self.ensemble_,
+            held,
+            self._scaled(whole),
+            self._options(),
+            metric=self.metric,
+            groups=given,
+            repeats=repeats,
+            time_limit=time_limit,
+        )
 
     def score(self, graph: Any, y: ArrayLike | None = None) -> float:
         """The score by ``metric`` over the nodes whose label is known in ``y``.

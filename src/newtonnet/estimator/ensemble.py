@@ -1,7 +1,7 @@
 """The ensemble: which members are averaged with which weights, one temperature, and out-of-fold predictions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -141,6 +141,61 @@ class OutOfFold:
         """Nodes, probabilities and classes of all folds, one after another."""
         nodes, shares, truth = (np.concatenate(list(part)) for part in (self.nodes, self.probabilities, self.truth))
         return nodes, shares, truth
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutFold:
+    """The members of an ensemble that were not trained on some nodes.
+
+    Attributes:
+        members: they are not bound to their training graph here, so that its edges can be changed.
+        weights: they sum to 1.
+        nodes: the nodes.
+        truth: their classes.
+        shown: labels that members may read, ``(n,)``: the known ones, without those of the nodes.
+    """
+
+    members: Sequence[Member]
+    weights: Sequence[float]
+    nodes: NDArray[np.int64]
+    truth: NDArray[np.int64]
+    shown: NDArray[np.int64]
+
+    def probabilities(
+        self, graph: Graph, class_names: tuple[str, ...], options: TrainingOptions
+    ) -> NDArray[np.float64]:
+        """Of all nodes by these members, ``(n, C)``, not calibrated; the labels of the graph are not read."""
+        alone = Ensemble(self.members, self.weights, class_names, 1.0, self.shown, graph.structure)
+        return alone.average(graph, options)
+
+
+def held_out_folds(ensemble: Ensemble, held: OutOfFold, nodes: int) -> list[HeldOutFold]:
+    """The members by the nodes that they were not trained on, in the order of the out-of-fold predictions.
+
+    Args:
+        ensemble: whose members are divided.
+        held: the nodes of each fold.
+        nodes: number of nodes n of the training graph.
+    """
+    numbers = [int(member.record.split["index"]) for member in ensemble.members]
+    found = sorted(set(numbers))
+    if len(found) != len(held.nodes):
+        raise ValueError(f"expected members of {len(held.nodes)} folds, got {len(found)}; fit the model again")
+    known = np.full(nodes, -1, dtype=np.int64) if ensemble.labels is None else ensemble.labels
+    folds = []
+    for number, inside, truth in zip(found, held.nodes, held.truth, strict=True):
+        places = [i for i, one in enumerate(numbers) if one == number]
+        whole = sum(ensemble.weights[i] for i in places)
+        members = [_unbound(ensemble.members[i]) for i in places]
+        shown = known.copy()
+        shown[inside] = -1
+        folds.append(HeldOutFold(members, [ensemble.weights[i] / whole for i in places], inside, truth, shown))
+    return folds
+
+
+def _unbound(member: Member) -> Member:
+    state = {name: value for name, value in member.state.items() if name != "structure"}
+    return replace(member, bound=None, state=state)
 
 
 def cross_fit(

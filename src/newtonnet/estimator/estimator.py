@@ -138,6 +138,7 @@ class GraphEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             for entry in tuned.chosen
         ]
         self.tried_ = tuned.tried
+        self.leaderboard_ = [{**row, "model": self._name(row["model"])} for row in tuned.leaderboard]
         self.complete_ = tuned.complete
         self.out_of_fold_ = tuned.out_of_fold
         self.validation_score_ = float(np.mean(tuned.out_of_fold.scores))
@@ -181,7 +182,9 @@ class GraphEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             labels = self.label_inputs and not self.transferable
             return candidates(self.model, fixed, own, transductive=transductive, labels=labels)
         name = OUT_OF_CORE_MODEL if self.regime == OUT_OF_CORE else self.model
-        own = {field: own[field] for field in ("metric", "loss") if field in own} if name in BANK else own
+        own = (
+            {field: own[field] for field in ("metric", "loss", "class_weight") if field in own} if name in BANK else own
+        )
         return [Candidate(name, override(defaults_of(self.model), {**fixed, **own}))]
 
     def _name(self, model: str) -> str:

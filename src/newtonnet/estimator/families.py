@@ -210,8 +210,16 @@ def _train(
     graph: Graph, candidate: Candidate, fold: Split, options: TrainingOptions, stop: Callable[[], bool]
 ) -> Member:
     shape, seed, config = candidate.setting.options, options.seed + fold.index, candidate.setting.config
-    train, absolute = BANK[candidate.model][1], config.loss == "absolute"
-    trained = train(graph, fold, shape, seed=seed, threads=options.threads, stop=stop, absolute=absolute)
+    trained = BANK[candidate.model][1](
+        graph,
+        fold,
+        shape,
+        seed=seed,
+        threads=options.threads,
+        stop=stop,
+        absolute=config.loss == "absolute",
+        class_weight=config.class_weight,
+    )
     reached = score(config.metric, trained.held, graph.truth[fold.validation])
     outcome = replace(
         UNBEGUN, status="done", reason="", epochs=1, best_epoch=1, validation=reached, seconds=trained.seconds

@@ -18,6 +18,7 @@ from newtonnet.files import scratch
 from newtonnet.graphs import Graph
 from newtonnet.metrics import Truth
 from newtonnet.nn import find_model
+from newtonnet.out_of_core import OUT_OF_CORE_MODEL
 from newtonnet.search import shape_key
 from newtonnet.training import GAMMAS, Config, OnEpoch, Progress, Setting, override
 
@@ -45,6 +46,8 @@ LONG = 1.0
 FIRST, FIRST_EPOCHS = 0.4, 100
 """Share of the time that the first network may take for so many epochs: a short limit gives one usable model before
 anything else is tried."""
+CALLERS = ("metric", "loss", "class_weight", "max_epochs", "patience", "seed", "run_seed")
+"""Fields that are the same in all settings of a fit."""
 SAMPLE = 2_000
 """Number of unlabelled nodes on which members are compared with their average."""
 
@@ -124,6 +127,8 @@ class Portfolio:
     """Of all nodes, by the ensemble, shape ``(n, C)``; of numbers predictions, ``(n, 1)``."""
     complete: bool
     """Whether there was time for everything."""
+    leaderboard: Sequence[Mapping[str, Any]]
+    """Every setting that was tried: see ``leaderboard_`` of the estimators."""
 
 
 def candidates(
@@ -147,7 +152,7 @@ def candidates(
         kept = {**changes, **settings, **({} if labels else _without_labels(default))}
         if name in BANK:
             setting = override(default, kept)
-            own = {field: config[field] for field in ("metric", "loss") if field in config}
+            own = {field: config[field] for field in ("metric", "loss", "class_weight") if field in config}
             setting = replace(setting, config=replace(setting.config, **own))
         else:
             setting = override(default, {**kept, **config})
@@ -459,4 +464,28 @@ def _conclude(search: Search, ranked: Sequence[int], shown: NDArray[Any]) -> Por
         ensemble = replace(ensemble, temperature=temperature)
     out_of_fold = replace(cross_fit(held, nodes, graph.truth, metric=metric), structure=graph.structure)
     shares = ensemble.calibrated(average)
-    return Portfolio(ensemble, chosen, best, len(trained), out_of_fold, shares, complete=not search.paused)
+    rows = [_row(search, i, weights.get(i, 0.0)) for i in ranked]
+    rows.sort(key=lambda row: (-row["weight"], -row["score"]))
+    return Portfolio(
+        ensemble, chosen, best, len(trained), out_of_fold, shares, complete=not search.paused, leaderboard=rows
+    )
+
+
+def _row(search: Search, i: int, weight: float) -> dict[str, Any]:
+    """What is known about a candidate: its model, how it differs from the model's defaults, score, time and weight."""
+    candidate, found = search.tried[i], search.tried_setting(i)
+    default = defaults_of(NEWTONNET if candidate.model == OUT_OF_CORE_MODEL else candidate.model)
+    own: dict[str, Any] = {}
+    for part, usual in ((candidate.setting.options, default.options), (candidate.setting.config, default.config)):
+        for name in (one.name for one in fields(part)):
+            value = getattr(part, name)
+            if name not in CALLERS and value != getattr(usual, name):
+                own[name] = list(value) if isinstance(value, tuple) else value
+    return {
+        "model": candidate.model,
+        "setting": own,
+        "score": found.validation,
+        "folds": found.folds,
+        "seconds": found.seconds,
+        "weight": weight,
+    }

@@ -90,6 +90,7 @@ def save(classifier: Any, path: str | PathLike[str]) -> None:
             "structure": out_of_fold.structure,
         },
         "notes": list(classifier.notes_),
+        "leaderboard": classifier.leaderboard_,
         "members": [
             {
                 "model": member.model,
@@ -202,6 +203,7 @@ def _rebuilt(kind: type[Any], described: Mapping[str, Any], tensors: Mapping[str
     for name in PLAIN:
         value = described["learned"][name]
         setattr(classifier, name, float("nan") if value is None else value)
+    classifier.leaderboard_ = described.get("leaderboard", [])
     classifier.tables_ = _tables(tables) if (tables := described.get("tables")) else None
     if described.get("feature_names") is not None:
         classifier.feature_names_in_ = np.array(described["feature_names"], dtype=object)

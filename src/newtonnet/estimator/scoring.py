@@ -13,7 +13,9 @@ from newtonnet.metrics import score as score
 ENOUGH = 50
 """Number of labels needed to estimate a temperature."""
 BINS = 10
-"""Bins of equal width for calibration."""
+"""Bins for calibration, with about the same number of nodes in each."""
+RESAMPLES = 400
+"""Samples of the nodes, drawn with replacement, for the interval of the calibration error."""
 GROUPS = 50
 """Groups of nodes that are left out in turn to find the error of a score that has no formula."""
 
@@ -72,16 +74,26 @@ def merit(metric: str, answers: Shares, truth: Truth) -> tuple[float, float]:
 
 
 def calibration_bins(shares: Shares, truth: NDArray[np.int64]) -> list[tuple[float, float, int]]:
-    """Mean confidence, share correct and number of nodes of each non-empty bin.
+    """Mean confidence, share correct and number of nodes of each bin, by quantiles of confidence.
+
+    Nodes of equal confidence are in one bin, so there are fewer bins than :data:`BINS` where many are equally sure.
 
     >>> calibration_bins(np.array([[0.75, 0.25], [0.25, 0.75], [0.5, 0.5]]), np.array([0, 0, 0]))
     [(0.5, 1.0, 1), (0.75, 0.5, 2)]
     """
-    sure = shares.max(axis=1)
-    right = shares.argmax(axis=1) == truth
-    place = np.minimum((sure * BINS).astype(np.int64), BINS - 1)
-    bins = [place == b for b in np.unique(place)]
+    sure, right, place = _binned(shares, truth)
+    bins = [place == b for b in range(place.max() + 1)]
     return [(float(sure[one].mean()), float(right[one].mean()), int(one.sum())) for one in bins]
+
+
+def _binned(
+    shares: Shares, truth: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.int64]]:
+    """Confidence of each node, whether it is right, and its bin."""
+    sure = np.asarray(shares.max(axis=1), dtype=np.float64)
+    ends = np.quantile(sure, np.arange(1, BINS) / BINS, method="inverted_cdf")
+    place = np.unique(np.searchsorted(ends, sure, side="left"), return_inverse=True)[1]
+    return sure, shares.argmax(axis=1) == truth, place
 
 
 def calibration_error(shares: Shares, truth: NDArray[np.int64]) -> float:
@@ -91,6 +103,26 @@ def calibration_error(shares: Shares, truth: NDArray[np.int64]) -> float:
     0.25
     """
     return sum(abs(sure - right) * count for sure, right, count in calibration_bins(shares, truth)) / len(truth)
+
+
+def calibration_interval(shares: Shares, truth: NDArray[np.int64]) -> tuple[float, float]:
+    """95% interval of the expected calibration error over nodes: the basic bootstrap, at least 0.
+
+    Chance alone moves every bin, which makes the error of a sample larger than that of all nodes; the basic bootstrap
+    takes most of this excess off again. The interval begins at 0 wherever nodes that are right exactly as often as they
+    are sure would have an error as large.
+    """
+    sure, right, place = _binned(shares, truth)
+    gap, count, rng = sure - right, len(truth), np.random.default_rng(0)
+    errors, by_chance = np.empty(RESAMPLES), np.empty(RESAMPLES)
+    for i in range(RESAMPLES):
+        drawn = rng.integers(count, size=count)
+        errors[i] = np.abs(np.bincount(place[drawn], weights=gap[drawn])).sum() / count
+        by_chance[i] = np.abs(np.bincount(place, weights=sure - (rng.random(count) < sure))).sum() / count
+    low, high = np.quantile(errors, [0.025, 0.975]).tolist()
+    error = calibration_error(shares, truth)
+    unclear = error <= np.quantile(by_chance, 0.975)
+    return 0.0 if unclear else max(2 * error - high, 0.0), max(2 * error - low, 0.0)
 
 
 def best_temperature(shares: Shares, truth: NDArray[np.int64]) -> float:

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from newtonnet.drawing import BLUE, GREEN, GREY, ORANGE, label
+from newtonnet.estimator import Effect
 from newtonnet.graphs import BANDS
 
 from .findings import FilterShape, GraphHomophily, HeldOutResults, History, NumberResults, PrecisionRecall, Spectrum
 from .markup import asset
-from .words import guess, is_known, metric_name
+from .words import guess, is_known, metric_name, share_interval
 
 Figure = dict[str, Any]
 Trace = dict[str, Any]
@@ -153,6 +154,22 @@ def comparison_figure(evaluation: HeldOutResults | NumberResults, metric: str) -
     return _figure(traces, {"xaxis": x, "yaxis": y}, height=120 + 62 * len(models))
 
 
+def importance_figure(effects: Sequence[Effect], metric: str) -> Figure:
+    """A bar for each change of the graph: how many points the score drops, with its 95% interval."""
+    points = [100 * one.drop for one in effects]
+    bars: Trace = {"type": "bar", "orientation": "h", "x": points, "y": list(range(len(effects)))}
+    reach = {
+        "array": [100 * (one.interval[1] - one.drop) for one in effects],
+        "arrayminus": [100 * (one.drop - one.interval[0]) for one in effects],
+    }
+    colours = [BLUE if one.kind == "feature" else ORANGE for one in effects]
+    bars |= {"error_x": {"type": "data", "symmetric": False, **reach}, "marker": {"color": colours}}
+    bars |= {"showlegend": False, "hovertemplate": "%{x:.1f} points<extra></extra>"}
+    x = _axis(f"drop of the {metric_name(metric)}, points", zeroline=True)
+    y = _category_axis("", [label(one.name, 28) for one in effects], autorange="reversed")
+    return _figure([bars], {"xaxis": x, "yaxis": y}, height=110 + 26 * len(effects), top=8)
+
+
 def predicted_figure(evaluation: NumberResults, name: str) -> Figure:
     """Predicted against true numbers of held-out nodes."""
     both = [*evaluation.truth, *evaluation.predicted]
@@ -222,15 +239,20 @@ def confusion_figure(confusion: Sequence[Sequence[int]], names: Sequence[str]) -
 
 
 def calibration_figure(bins: Sequence[tuple[float, float, int]]) -> Figure:
-    """Reliability diagram: share correct against confidence; the area of a dot is its number of nodes."""
+    """Reliability diagram: share right against confidence, with 95% intervals."""
     sure, right, counts = zip(*bins, strict=True)
-    sizes = [max(6.0, 24 * (count / max(counts)) ** 0.5) for count in counts]
-    hover = "confidence %{x:.1%}<br>correct %{y:.1%}<br>nodes: %{customdata}<extra></extra>"
+    hover = "confidence %{x:.1%}<br>right %{y:.1%}<br>nodes: %{customdata}<extra></extra>"
     predictions = _line(sure, right, "predictions", BLUE) | {"customdata": counts, "hovertemplate": hover}
-    predictions |= {"mode": "lines+markers", "marker": {"size": sizes, "opacity": 0.85}}
-    perfect = _line([0, 1], [0, 1], "perfectly calibrated", GREY, dash="dot") | {"hoverinfo": "skip"}
-    x = _axis("mean confidence", range=[0, 1.03], tickformat=".0%", zeroline=False)
-    y = _axis("share correct", range=[0, 1.05], tickformat=".0%", zeroline=False)
+    ends = [share_interval(share, count) for share, count in zip(right, counts, strict=True)]
+    reach = {
+        "array": [high - share for (_, high), share in zip(ends, right, strict=True)],
+        "arrayminus": [share - low for (low, _), share in zip(ends, right, strict=True)],
+    }
+    predictions |= {"mode": "lines+markers", "marker": {"size": 9, "opacity": 0.85}}
+    predictions["error_y"] = {"type": "data", "symmetric": False, **reach}
+    perfect = _line([0, 1], [0, 1], "confidence = share right", GREY, dash="dot") | {"hoverinfo": "skip"}
+    x = _axis("mean confidence", range=[max(min(sure) - 0.06, 0), 1.02], tickformat=".0%", zeroline=False)
+    y = _axis("share right", range=[0, 1.05], tickformat=".0%", zeroline=False)
     return _figure([perfect, predictions], {"xaxis": x, "yaxis": y}, height=400)
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from newtonnet.estimator import Importance
 from newtonnet.graphs import BANDS
 from newtonnet.metrics import Threshold
 
@@ -126,6 +127,18 @@ class ModelScores:
 
 
 @dataclass(frozen=True)
+class NodeGroup:
+    """Held-out nodes that have something in common, and how many of them are predicted right."""
+
+    name: str
+    nodes: int
+    right: float
+    """Share of them."""
+    interval: tuple[float, float]
+    """95% interval of the share."""
+
+
+@dataclass(frozen=True)
 class HeldOutResults:
     """Labelled nodes as predicted by models that were trained without their labels."""
 
@@ -140,12 +153,16 @@ class HeldOutResults:
     recall: Sequence[float | None]
     f1: Sequence[float | None]
     bins: Sequence[tuple[float, float, int]]
-    """Calibration: mean confidence, share correct and number of nodes of each non-empty bin."""
+    """Calibration: mean confidence, share correct and number of nodes of each bin."""
     calibration_error: float
+    calibration_interval: tuple[float, float] = (NAN, NAN)
+    """95% interval of the calibration error."""
     uncalibrated_error: float | None = None
     """The calibration error of the same predictions before calibration."""
     method: str = ""
     """How these nodes were held out, in a sentence."""
+    groups: Sequence[NodeGroup] = ()
+    """For whom the model is right, by number of neighbours and by their labels."""
 
 
 @dataclass(frozen=True)
@@ -220,6 +237,8 @@ class SetCoverage:
     """Share of sets of one class."""
     by_class: Sequence[tuple[float | None, float | None]]
     """Share covered and mean size for the nodes of each class; None for a class without held-out nodes."""
+    own_split: bool = False
+    """Whether the sets were calibrated on validation nodes that the caller chose."""
 
 
 @dataclass(frozen=True)
@@ -275,6 +294,9 @@ class Findings:
     sets: SetCoverage | None = None
     curve: PrecisionRecall | None = None
     """None for more than two classes."""
+    leaderboard: Sequence[Mapping[str, Any]] = ()
+    """Every setting that was tried, as in ``NewtonNetClassifier.leaderboard_``."""
+    importance: Importance | None = None
     explained: Sequence[Mapping[str, Any]] = ()
     """What the page says and draws about some nodes, from :func:`newtonnet.report.explained_node`."""
 

@@ -6,6 +6,7 @@ from html import escape
 
 import numpy as np
 
+from newtonnet.estimator import Importance
 from newtonnet.meaning import counted
 from newtonnet.polynomials import chebyshev_points
 
@@ -33,12 +34,15 @@ from .words import (
     decimal,
     describe,
     duration,
+    failures,
     is_known,
     metric_name,
     missing_filter,
     percent,
     percent_range,
     plain,
+    share_interval,
+    signed_points,
     too_brief,
 )
 
@@ -54,6 +58,9 @@ FILTER_MEANING = (
     "high frequencies how they differ."
 )
 NO_EDGES = "The graph has no edges for a filter to act on."
+UNEVALUATED = "The predictions were not evaluated: cross-validation was skipped or stopped."
+SLIGHT_ERROR = 0.01
+"""Calibration error that the whole interval must exceed before a direction is named."""
 LISTED_ERRORS = 20
 """Errors listed where there are too many classes for a matrix of numbers."""
 NAMED_ERRORS = 3
@@ -72,25 +79,44 @@ def render_findings(findings: Findings) -> str:
     if findings.data.target is not None:
         learned = f"target {findings.data.target.name}"
     size = f"{counted(findings.data.nodes, 'node')}, {counted(findings.data.edges, 'edge')}, {learned}"
+    numbers = findings.data.target is not None
+    sections = {
+        "quality": ("How good", _quality(findings)),
+        "failing": ("For whom it fails", _failing(findings)),
+        "sure": ("How sure", _sure(findings)),
+        "why-section": ("Why these predictions", why_section(findings.explained, findings.data.class_names)),
+        "matters": ("What matters", _matters(findings.importance)),
+        "tried": ("What was tried", _tried(findings)),
+        "filter": ("The graph's spectrum" if spectrum_alone else "The learned filter", _filter(findings, shape)),
+        "play": ("Filter playground", _playground(findings, shape)),
+        "training": (
+            "Training",
+            training_section(findings.history, findings.homophily, metric=findings.metric, numbers=numbers),
+        ),
+        "data": ("Data", _data(findings)),
+        "again": ("Settings and command", _settings(findings) + _command(findings)),
+    }
+    if numbers:  # what they say of classes is said of numbers under the first
+        sections = {name: part for name, part in sections.items() if name not in ("failing", "sure", "matters")}
     body = fill(
         "fit_page.html",
         title=escape(findings.title),
         subtitle=escape(f"{size}; model {findings.model}"),
         summary=_summary(findings),
-        filter_title="The graph's spectrum" if spectrum_alone else "The learned filter",
-        filter=_filter(findings, shape),
-        playground=_playground(findings, shape),
-        training=training_section(
-            findings.history, findings.homophily, metric=findings.metric, numbers=findings.data.target is not None
-        ),
-        evaluation=_evaluation(findings),
-        why=why_section(findings.explained, findings.data.class_names),
-        data=_data(findings),
-        settings=_settings(findings),
-        command=escape(findings.command),
+        contents="".join(f'<li><a href="#{name}">{title}</a></li>' for name, (title, _) in sections.items()),
+        sections="".join(_section(name, title, html) for name, (title, html) in sections.items()),
         version=escape(findings.version),
     )
     return document(findings.title, body, scripts=("page.js", "polynomial.js", "playground.js", "why.js"))
+
+
+def _section(name: str, title: str, html: str) -> str:
+    heading = f'<h2 id="{name}-title">{title}</h2>'
+    return f'<section id="{name}" aria-labelledby="{name}-title">{heading}{html}</section>\n'
+
+
+def _command(findings: Findings) -> str:
+    return f"<h3>Command</h3><pre><code>{escape(findings.command)}</code></pre>"
 
 
 def _summary(findings: Findings) -> str:
@@ -113,6 +139,8 @@ def _summary(findings: Findings) -> str:
         numbers = {f"held-out {metric_name(findings.metric)}": percent(evaluation.ours.mean), **numbers}
     shown = {name: value for name, value in numbers.items() if value != DASH}
     meanings = [text for name, text in (MEANINGS | NUMBER_MEANINGS).items() if name in shown]
+    if isinstance(evaluation, HeldOutResults) and evaluation.method:
+        meanings.insert(0, evaluation.method)
     warnings = [*findings.warnings, *findings.data.warnings]
     items = "".join(f"<li>{escape(text)}</li>" for text in warnings)
     notice = f'<div class="notice" role="note"><strong>Warnings</strong><ul>{items}</ul></div>' if warnings else ""
@@ -241,10 +269,11 @@ def training_section(
     return f'<div class="pair">{learned}{scores}</div>'
 
 
-def _evaluation(findings: Findings) -> str:
+def _quality(findings: Findings) -> str:
+    """Scores beside those of other models, and of each class."""
     evaluation = findings.evaluation
     if evaluation is None:
-        return paragraphs("The predictions were not evaluated: cross-validation was skipped or stopped.")
+        return paragraphs(UNEVALUATED)
     if isinstance(evaluation, NumberResults):
         return number_sections(evaluation, findings.data.class_names[0], _comparison(evaluation, findings.metric))
     names, counts = findings.data.class_names, findings.data.class_counts
@@ -253,11 +282,85 @@ def _evaluation(findings: Findings) -> str:
         comparison=_comparison(evaluation, findings.metric),
         rule=fill("comparison_rule.html") if evaluation.others else "",
         classes=_classes(evaluation, names, counts),
-        confusion=_confusion(evaluation, names),
         threshold=_threshold(findings.curve, names),
-        calibration=_calibration(evaluation),
-        sets=_sets(findings.sets, names),
     )
+
+
+def _failing(findings: Findings) -> str:
+    """Which classes are taken for which, and which nodes are predicted wrong most often."""
+    evaluation, names = findings.evaluation, findings.data.class_names
+    if not isinstance(evaluation, HeldOutResults):
+        return paragraphs(UNEVALUATED)
+    said = failures(evaluation, names) or "No class and no group of nodes is clearly worse than the others."
+    rows = [
+        (group.name, f"{group.nodes:,}", percent(group.right), percent_range(group.interval))
+        for group in evaluation.groups
+    ]
+    caption = "Held-out nodes by their neighbours"
+    groups = table(("nodes with", "nodes", "right", "95% interval"), rows, caption=caption) if rows else ""
+    return paragraphs(said) + groups + _confusion(evaluation, names)
+
+
+def _sure(findings: Findings) -> str:
+    """How far the probabilities are off, and the sets of plausible classes."""
+    sets = _sets(findings.sets, findings.data.class_names)
+    evaluation = findings.evaluation
+    calibration = _calibration(evaluation) if isinstance(evaluation, HeldOutResults) else paragraphs(UNEVALUATED)
+    return f"<h3>Probabilities</h3>{calibration}<h3>Prediction sets</h3>{sets}"
+
+
+def _matters(importance: Importance | None) -> str:
+    """How much worse held-out nodes are predicted without a column, or without edges."""
+    if importance is None:
+        return paragraphs(
+            "This was not measured, since it would have taken too long; newtonnet explain RUN without a node does it."
+        )
+    name, features = metric_name(importance.metric), importance.of("feature")
+    text = (
+        f"On {counted(importance.nodes, 'held-out node')} the {name} is {percent(importance.score)}. The values of one "
+        "column at a time are shuffled among all nodes, and the nodes are predicted again by the members that were not "
+        "trained on them: the more the score drops, the more the model relies on the column. Columns that say the same "
+        "replace each other, so that each of them alone drops little."
+    )
+    if importance.untested:
+        text += f" {counted(importance.untested, 'column')} contributed less or had no time and were not shuffled."
+    effects = [*features, *importance.of("structure")]
+    picture = plot(
+        "importance-plot",
+        figures.importance_figure(effects, importance.metric),
+        alternative="; ".join(f"{one.name}: {signed_points(-one.drop)} points" for one in effects[:12]) + ".",
+        caption=f"Drop of the {name} in points, with 95% intervals over nodes and shuffles.",
+    )
+    rows = [
+        (one.name, signed_points(one.drop), " to ".join(map(signed_points, one.interval)), f"{one.repeats}")
+        for one in effects
+    ]
+    numbers = table(("change", "drop, points", "95% interval", "repeats"), rows, caption=f"Drop of the {name}")
+    return paragraphs(text) + picture + f"<details><summary>Drops in numbers</summary>{numbers}</details>"
+
+
+def _tried(findings: Findings) -> str:
+    """The leaderboard: every setting that was tried, with score, time and share of the average."""
+    rows = [
+        (
+            row["model"],
+            "; ".join(f"{name} {plain(value)}" for name, value in row["setting"].items()) or "defaults",
+            percent(row["score"]),
+            f"{row['folds']}",
+            duration(row["seconds"]),
+            percent(row["weight"], 0) if row["weight"] else DASH,
+        )
+        for row in findings.leaderboard
+    ]
+    if not rows:
+        return paragraphs("What was tried was not recorded.")
+    header = ("family", "setting, where it differs from the defaults", "score", "folds", "time", "share")
+    said = (
+        f"Scores are the {metric_name(findings.metric)} on validation nodes, over as many folds as there was time for; "
+        "the share is that of the average which predicts. These scores chose the model, so they are optimistic."
+    )
+    caption = f"Leaderboard: {counted(len(rows), 'setting')}, those of the average first"
+    return paragraphs(said) + table(header, rows, caption=caption, words=2)
 
 
 def _comparison(evaluation: HeldOutResults | NumberResults, metric: str) -> str:
@@ -318,22 +421,36 @@ def _worst(errors: Sequence[tuple[int, int, int]], names: Sequence[str]) -> str:
 
 
 def _calibration(evaluation: HeldOutResults) -> str:
-    bins, error = evaluation.bins, evaluation.calibration_error
+    bins, error, interval = evaluation.bins, evaluation.calibration_error, evaluation.calibration_interval
     surplus = sum((confidence - correct) * count for confidence, correct, count in bins)
-    verdict = "the probabilities are well calibrated"
-    if error >= 0.05:
-        verdict = f"the model is {'overconfident' if surplus > 0 else 'underconfident'} on average"
+    ends = f" (95% interval {100 * interval[0]:.1f} to {100 * interval[1]:.1f})" if is_known(interval[0]) else ""
     before = evaluation.uncalibrated_error
-    compared = f", {before:.3f} out of fold before calibration" if before is not None else ""
-    text = f"Expected calibration error {error:.3f}{compared}: {verdict}."
+    compared = f"; out of fold it was {100 * before:.1f} before calibration" if before is not None else ""
+    text = (
+        f"Confidence, the probability of the predicted class, and the share of right predictions differ by "
+        f"{100 * error:.1f} points on average over the bins below{ends}{compared}."
+    )
+    if is_known(interval[0]) and interval[0] > SLIGHT_ERROR:
+        text += f" The model is {'overconfident' if surplus > 0 else 'underconfident'}."
+    sure, right, count = max(bins, key=lambda one: abs(one[0] - one[1]))
+    text += (
+        f" In the worst bin, {counted(count, 'node')} with a mean confidence of {percent(sure, 0)}, "
+        f"{percent(right, 0)} are right (95% interval {percent_range(share_interval(right, count))})."
+    )
     picture = plot(
         "calibration-plot",
         figures.calibration_figure(bins),
         alternative=f"Share correct against confidence in {counted(len(bins), 'bin')}. {text}",
-        caption="On the dotted line, 70% of predictions with confidence 70% are correct. Larger dots hold more nodes.",
+        caption="On the dotted line, 70% of predictions with confidence 70% are right. Bins hold about the same number "
+        "of nodes; lines are 95% intervals.",
         max_width=560,
     )
-    return paragraphs(text) + picture
+    rows = [
+        (percent(sure), f"{count:,}", percent(right), percent_range(share_interval(right, count)))
+        for sure, right, count in bins
+    ]
+    numbers = table(("mean confidence", "nodes", "right", "95% interval"), rows, caption="Bins by confidence")
+    return paragraphs(text) + picture + f"<details><summary>Bins in numbers</summary>{numbers}</details>"
 
 
 def _threshold(curve: PrecisionRecall | None, names: Sequence[str]) -> str:
@@ -370,6 +487,11 @@ def _sets(sets: SetCoverage | None, names: Sequence[str]) -> str:
         "This holds for nodes like the labelled ones. It is doubtful for nodes of a later time, of another graph, or "
         "that were left unlabelled for a reason."
     )
+    if sets.own_split:
+        doubt = (
+            "The sets were calibrated on the validation nodes of your own split. If these were not drawn like the "
+            f"nodes to predict, as in a split by time, the coverage is doubtful. {doubt}"
+        )
     rows = [
         (name, percent(share), DASH if size is None else f"{size:.2f}")
         for name, (share, size) in zip(names, sets.by_class, strict=True)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 from sklearn.metrics import confusion_matrix
 
 from newtonnet import __version__
@@ -17,6 +16,7 @@ from newtonnet.estimator import (
     OutOfFold,
     calibration_bins,
     calibration_error,
+    calibration_interval,
     held_out_intervals,
     held_out_sets,
     influence,
@@ -47,6 +47,7 @@ from .findings import (
     History,
     IntervalCoverage,
     ModelScores,
+    NodeGroup,
     NumberErrors,
     NumberResults,
     PrecisionRecall,
@@ -55,7 +56,7 @@ from .findings import (
     Spectrum,
     TargetSummary,
 )
-from .words import is_known, percent, undrawn
+from .words import is_known, percent, share_interval, undrawn
 
 ALMOST_ALL = 0.99
 """Share of predictions for the largest class from which on accuracy says little."""
@@ -75,6 +76,10 @@ FEW = 10
 """A class with fewer labelled nodes gets a warning."""
 UNBALANCED = 10
 """Ratio of the largest to the smallest class from which classes are called unbalanced."""
+DEGREES = (1, 3, 10)
+"""Numbers of neighbours from which the next group of nodes begins."""
+OWN_VALIDATION = "validation"
+"""Protocol in the records of a fit with the caller's validation nodes."""
 MANY = 0.1
 """Share of the nodes from which isolated or repeated nodes get a warning."""
 
@@ -155,7 +160,8 @@ def gather(
         evaluation=_evaluation(classifier, graph, ours, others or {}, method) if ours else None,
         cut_at=_cut_at(classifier),
         curve=None if numbers else _precision_recall(classifier),
-        sets=None if numbers else set_coverage(classifier.out_of_fold_),
+        sets=None if numbers else _sets(classifier),
+        leaderboard=classifier.leaderboard_,
         warnings=[
             *warnings,
             *([] if fits else [f"The graph's spectrum was not estimated: {too_large}."]),
@@ -272,6 +278,12 @@ def set_coverage(held: OutOfFold | None, coverage: float = 0.9) -> SetCoverage |
             (float(covered[own].mean()), float(sizes[own].mean())) if own.any() else (None, None) for own in of_class
         ],
     )
+
+
+def _sets(classifier: GraphEstimator) -> SetCoverage | None:
+    found = set_coverage(classifier.out_of_fold_)
+    chosen = classifier.records_[0].split["protocol"] == OWN_VALIDATION
+    return None if found is None else replace(found, own_split=chosen)
 
 
 def _majority_warning(ours: CrossValidation | None, graph: Graph) -> list[str]:
@@ -436,7 +448,36 @@ def evaluate(
         f1=_ratios(2 * correct, true + predicted),
         bins=bins,
         calibration_error=calibration_error(shares, truth),
+        calibration_interval=calibration_interval(shares, truth),
+        groups=node_groups(graph, np.concatenate(list(ours.test)), decide(shares, threshold) == truth),
     )
+
+
+def node_groups(graph: Graph, nodes: NDArray[np.int64], right: NDArray[np.bool_]) -> list[NodeGroup]:
+    """Nodes by their number of neighbours and by what most of their labelled neighbours are, with the share right."""
+    adjacency = graph.adjacency + graph.adjacency.T if graph.directed else graph.adjacency
+    adjacency = sp.csr_array(adjacency)[nodes]
+    degree = np.diff(adjacency.indptr)
+    known = (graph.labels >= 0).astype(np.float64)
+    labelled = adjacency @ known
+    same = np.zeros(len(nodes))
+    for c in range(graph.classes):
+        inside = graph.labels[nodes] == c
+        same[inside] = adjacency[inside] @ (graph.labels == c).astype(np.float64)
+    found = {"no neighbours": degree == 0}
+    for low, high in zip(DEGREES, (*DEGREES[1:], np.inf), strict=True):
+        name = f"{low} or more neighbours" if high == np.inf else f"{low} to {int(high) - 1} neighbours"
+        found[name] = (degree >= low) & (degree < high)
+    found |= {
+        "no labelled neighbour": (degree > 0) & (labelled == 0),
+        "labelled neighbours mostly of its class": (labelled > 0) & (2 * same > labelled),
+        "labelled neighbours mostly of other classes": (labelled > 0) & (2 * same <= labelled),
+    }
+    return [
+        NodeGroup(name, int(own.sum()), share := float(right[own].mean()), share_interval(share, int(own.sum())))
+        for name, own in found.items()
+        if own.any()
+    ]
 
 
 def _ratios(above: NDArray[np.int64], below: NDArray[np.int64]) -> list[float | None]:
@@ -480,10 +521,8 @@ def _standard_error(influences: Sequence[NDArray[np.float64]]) -> float:
 def _wilson(graph: Graph, found: CrossValidation) -> tuple[float, float]:
     """Wilson's 95% interval of the accuracy on the held-out nodes, each counted once."""
     nodes = np.concatenate(list(found.test))
-    right = float((np.concatenate(list(found.probabilities)).argmax(axis=1) == graph.labels[nodes]).mean())
-    count = len(np.unique(nodes))
-    interval = binomtest(round(right * count), count).proportion_ci(method="wilson")
-    return float(interval.low), float(interval.high)
+    right = np.concatenate(list(found.probabilities)).argmax(axis=1) == graph.labels[nodes]
+    return share_interval(float(right.mean()), len(np.unique(nodes)))
 
 
 def graph_warnings(graph: Graph, *, left_out: Mapping[str, str] | None = None) -> list[str]:

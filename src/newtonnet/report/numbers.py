@@ -62,8 +62,8 @@ def _errors(evaluation: NumberResults, name: str) -> str:
         "R²": percent(errors.r2),
         "mean absolute error": amount(errors.mae),
         "root mean squared error": amount(errors.rmse),
-        "absolute error of the median": amount(errors.constant_mae),
-        "squared error of the mean, root": amount(errors.constant_rmse),
+        "mean absolute error of always the median": amount(errors.constant_mae),
+        "root mean squared error of always the mean": amount(errors.constant_rmse),
     }
     rows = [
         (f"{amount(low)} to {amount(high)}", f"{count:,}", amount(mae), amount(bias))

@@ -23,6 +23,10 @@ NEAR = 0.02
 """A homophily closer to chance than this is called chance, however many edges there are."""
 SLIGHT, STRONG = 0.25, 2 / 3
 """Shares of the distance from chance to 1 (or to 0) at which the adverb changes."""
+Z = 1.959964
+"""Standard errors to each side of a 95% interval."""
+ENOUGH = 10
+"""Nodes of a class or group for which something can be said."""
 UNRELATED = 0.05
 """A correlation of neighbours nearer to 0 than this is called chance, however many edges there are."""
 DASH = "–"
@@ -77,16 +81,50 @@ def records_headline(homophily: GraphHomophily, response: Response | None, *, cl
 
 
 def describe(findings: Findings) -> list[str]:
-    """The findings in sentences, the headline first."""
+    """The findings in sentences: how good, compared with what, for whom it fails, and then the headline."""
     texts = [headline(findings)]
     if findings.evaluation is not None:
         evaluation, metric = findings.evaluation, findings.metric
+        compared = " ".join(comparisons(findings))
         if isinstance(evaluation, NumberResults):
-            texts.append(number_score_words(evaluation, metric, findings.data.class_names[0]))
+            first = [number_score_words(evaluation, metric, findings.data.class_names[0]), compared]
         else:
-            texts.append(score_words(evaluation, metric))
-        texts.append(" ".join(comparisons(findings)))
+            failing = failures(evaluation, findings.data.class_names)
+            first = [score_words(evaluation, metric), compared, failing]
+        texts = [*first, *texts]
     return [text for text in texts if text]
+
+
+def failures(evaluation: HeldOutResults, class_names: Sequence[str]) -> str:
+    """For which class, and for which group of nodes, the model is wrong most often; empty if none stands out."""
+    counts = [sum(row) for row in evaluation.confusion]
+    right = sum(row[i] for i, row in enumerate(evaluation.confusion)) / max(sum(counts), 1)
+    classes = [
+        (row[i] / count, f"nodes of class {name} ({percent(row[i] / count, 0)} of {count:,})")
+        for i, (row, count, name) in enumerate(zip(evaluation.confusion, counts, class_names, strict=True))
+        if count >= ENOUGH and share_interval(row[i] / count, count)[1] < right
+    ]
+    groups = [
+        (group.right, f"nodes with {group.name} ({percent(group.right, 0)} of {group.nodes:,})")
+        for group in evaluation.groups
+        if group.nodes >= ENOUGH and group.interval[1] < right
+    ]
+    worst = [min(found)[1] for found in (classes, groups) if found]
+    if not worst:
+        return ""
+    return f"Of all held-out nodes {percent(right, 0)} are predicted right; fewest of {' and of '.join(worst)}."
+
+
+def share_interval(share: float, count: int) -> tuple[float, float]:
+    """Wilson's 95% interval of a share of so many nodes.
+
+    >>> [round(end, 3) for end in share_interval(0.5, 10)]
+    [0.237, 0.763]
+    """
+    spread = Z**2 / count
+    middle = (share + spread / 2) / (1 + spread)
+    reach = Z * math.sqrt(max(share * (1 - share), 0) / count + spread / 4 / count) / (1 + spread)
+    return max(middle - reach, 0.0), min(middle + reach, 1.0)
 
 
 def _homophily_words(homophily: GraphHomophily, classes: int) -> tuple[HomophilyLevel | None, str]:
@@ -230,8 +268,7 @@ def score_words(evaluation: HeldOutResults, metric: str) -> str:
     )
     what = "always predicting the largest class" if metric in ("accuracy", "f1_macro") else "random guessing"
     name = capitalised(metric_name(metric))
-    text = f"{name} on held-out nodes is {percent(ours.mean)}{within}, {verdict} {what} ({percent(by_guess)})."
-    return f"{text} {evaluation.method}".rstrip()
+    return f"{name} on held-out nodes is {percent(ours.mean)}{within}, {verdict} {what} ({percent(by_guess)})."
 
 
 def number_score_words(evaluation: NumberResults, metric: str, name: str) -> str:

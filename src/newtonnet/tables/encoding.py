@@ -82,6 +82,12 @@ class Encoding:
         """The name of each feature."""
         return tuple(name for column in self.columns for name in _names(column))
 
+    @property
+    def groups(self) -> dict[str, list[int]]:
+        """The numbers of the features that each column became."""
+        ends = np.cumsum([0, *(len(_names(column)) for column in self.columns)]).tolist()
+        return {column.name: list(range(a, b)) for column, a, b in zip(self.columns, ends, ends[1:], strict=False)}
+
     def to_json(self) -> str:
         """The encoding as JSON text, for :meth:`from_json`."""
         return json.dumps([asdict(column) for column in self.columns])
