@@ -424,13 +424,13 @@ def portfolio(
 ) -> None:
     """Write the list of settings that the classifier tries, from the stored lines of the study of the portfolio.
 
-    reproduce portfolio --profile paper does the study. The file stays as it is if the list has more regret on families
-    of graphs that it was not chosen on than the one that was written by hand.
+    reproduce portfolio --profile paper does the study. The file stays as it is if the list has no less regret on
+    families of graphs that it was not chosen on than the one that was written by hand, or rests on too few families.
 
     Example: newtonnet-paper portfolio
     """
     from .claim import own_lines
-    from .portfolio import PORTFOLIO, choose_list, over_families, portfolio_toml
+    from .portfolio import FAMILIES_NEEDED, PORTFOLIO, choose_list, over_families, portfolio_toml
 
     _warn_if_missing(results)
     check_writable(out)
@@ -445,7 +445,9 @@ def portfolio(
         f"{len(choice.settings)} settings, chosen on {len(choice.scores)} graphs: regret {ours:.2f} points on families "
         f"left out, {theirs:.2f} by the list that was written by hand"
     )
-    if choice.better:
+    if choice.families < FAMILIES_NEEDED:
+        print(f"{choice.families} families are complete, {FAMILIES_NEEDED} are needed: {out} stays as it is")
+    elif choice.better:
         _save(out, portfolio_toml(choice, lines))
     else:
         print(f"no less regret: {out} stays as it is")

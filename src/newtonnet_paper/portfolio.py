@@ -51,6 +51,8 @@ SECONDS = 20.0
 """CPU time of one training, in one thread."""
 MARKS = (1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 20.0)
 """CPU seconds after which the best validation score so far is noted."""
+FAMILIES_NEEDED = 4
+"""Number of families with a complete graph from which on the classifier's list is replaced."""
 ENOUGH = 0.02
 """A longer list has to lower the regret by more than this many points."""
 
@@ -248,6 +250,11 @@ class Choice:
     def better(self) -> bool:
         """Whether it has less regret on families that it was not chosen on than the list that was written by hand."""
         return over_families(self.held_out) < over_families(self.by_hand)
+
+    @property
+    def families(self) -> int:
+        """Number of families that it rests on."""
+        return len({FAMILIES[graph] for graph in self.scores})
 
 
 def choose_list(lines: Sequence[Line]) -> Choice | None:

@@ -1,3 +1,4 @@
+import json
 import tomllib
 
 import numpy as np
@@ -8,8 +9,9 @@ from newtonnet.datasets import csbm, make_splits
 from newtonnet.estimator import defaults_of
 from newtonnet.training import override
 from newtonnet_paper import portfolio
-from newtonnet_paper.claim import Request, append_line
-from newtonnet_paper.cli import main
+from newtonnet_paper.claim import Request
+from newtonnet_paper.cli import app
+from newtonnet_paper.cli import run_command as run
 from newtonnet_paper.portfolio import (
     FAMILIES,
     SPLITS,
@@ -108,22 +110,25 @@ def test_the_list_is_the_file_that_the_classifier_reads(monkeypatch):
     assert max(map(len, text.splitlines()[:8])) <= 120
 
 
-def test_the_command_writes_the_file_only_if_it_is_better(tmp_path, capsys):
-    out = tmp_path / "portfolio.toml"
+def test_the_command_writes_the_file_only_if_it_is_better_on_enough_families(tmp_path, capsys):
     hand = next(one.name for one in pool() if one.by_hand and not one.always)
-    for number, best in enumerate(({OTHERS[0]}, {hand})):
-        folder = tmp_path / str(number)
-        (folder / "portfolio").mkdir(parents=True)
-        for line in lines({"cora": best, "texas": best}):
-            append_line(folder / "portfolio" / "lines.jsonl", line)
-        with pytest.raises(SystemExit) as code:
-            main(["portfolio", "--results", str(folder), "--out", str(out)])
-        assert code.value.code == 0
-        assert out.exists()
-    assert "no less regret" in capsys.readouterr().out
-    with pytest.raises(SystemExit) as code:
-        main(["portfolio", "--results", str(tmp_path / "none"), "--out", str(out)])
-    assert code.value.code == 2
+    graphs = ("texas", "cora", "minesweeper", "amazon-photo")
+    cases = {
+        "better": ({OTHERS[0]}, graphs, "written"),
+        "not": ({hand}, graphs, "no less regret"),
+        "few": ({OTHERS[0]}, graphs[:2], "2 families are complete, 4 are needed"),
+    }
+    for name, (best, chosen, words) in cases.items():
+        out = tmp_path / f"{name}.toml"
+        (tmp_path / name / "portfolio").mkdir(parents=True)
+        text = "".join(json.dumps(line) + "\n" for line in lines(dict.fromkeys(chosen, best)))
+        (tmp_path / name / "portfolio" / "lines.jsonl").write_text(text)
+        assert run(app, ["portfolio", "--results", str(tmp_path / name), "--out", str(out)]) == 0
+        printed = capsys.readouterr()
+        assert words in printed.out + printed.err
+        assert out.exists() == (name == "better")
+    assert run(app, ["portfolio", "--results", str(tmp_path / "none"), "--out", str(out)]) == 2
+    assert "no two families of graphs" in capsys.readouterr().err
 
 
 def test_a_training_reads_no_test_label_and_stops_by_its_processor_time(monkeypatch):
