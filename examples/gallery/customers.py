@@ -17,7 +17,7 @@ hidden = np.random.default_rng(0).random(len(nodes)) < 0.5
 known = nodes.assign(status=truth.mask(hidden))
 
 analysis = newtonnet.analyse(known, edges, label_column="status", time_limit=8, folds=0, compare=False)
-table = analysis.predictions.to_pandas()[hidden].assign(truth=truth[hidden])
+table = analysis.predictions[hidden].assign(truth=truth[hidden])
 print(analysis.summary["headline"])
 print(table[["node", "label", "probability", "truth"]].head(5).to_string(index=False))
 
