@@ -212,7 +212,7 @@ def choose(scores: Scores, graphs: Collection[str], count: int) -> list[str]:
 
 def held_out_regret(scores: Scores, count: int) -> dict[str, float]:
     """For each graph, the regret of the list that is chosen on the graphs of all other families."""
-    lost = {}
+    lost: dict[str, float] = {}
     for family in dict.fromkeys(FAMILIES[graph] for graph in scores):
         others = [graph for graph in scores if FAMILIES[graph] != family]
         listed = choose(scores, others, count)

@@ -50,7 +50,7 @@ def operations(graph: Graph) -> float:
     n, hidden, classes = graph.nodes, SHAPE["hidden"], graph.classes
     widths = [graph.features.shape[1] + classes, *[hidden] * (SHAPE["layers"] - 1)]
     forward = sum(4 * n * width * hidden + 2 * graph.adjacency.nnz * hidden for width in widths)
-    return 4.0 * (forward + 2 * n * hidden * classes)
+    return float(4 * (forward + 2 * n * hidden * classes))
 
 
 def time_stack(graph: Graph, timing: Timing) -> dict[str, float]:
@@ -71,7 +71,7 @@ def time_stack(graph: Graph, timing: Timing) -> dict[str, float]:
 
 def _plain_clock(graph: Graph, timing: Timing) -> Clock:
     """A clock of one epoch of the plain stack, a step and an evaluation, after one that is not counted."""
-    features = graph.features.toarray() if sp.issparse(graph.features) else graph.features
+    features = graph.features.toarray() if isinstance(graph.features, sp.csr_array) else graph.features
     own, labels = torch.tensor(np.asarray(features)), torch.tensor(graph.labels)
     train = torch.from_numpy(make_splits(graph, count=1)[0].train)
     degree = np.maximum(np.diff(graph.adjacency.indptr), 1)
