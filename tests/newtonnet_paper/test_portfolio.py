@@ -96,6 +96,14 @@ def test_a_graph_counts_when_all_of_its_settings_are_trained():
     assert complete_scores(failed)["cora"][name_of("ridge", {})] == 0
 
 
+def test_the_finding_rests_on_four_families_or_more():
+    graphs = ("texas", "cora", "minesweeper", "amazon-photo")
+    assert summarise(lines(dict.fromkeys(graphs[:3], {OTHERS[0]}))).findings[0].ours == "nothing stored"
+    (finding,) = summarise(lines(dict.fromkeys(graphs, {OTHERS[0]}))).findings
+    assert finding.ours == "0.00 against 40.00 points on 4 of 17 graphs"
+    assert finding.verdict == "holds"
+
+
 def test_the_list_is_the_file_that_the_classifier_reads(monkeypatch):
     stored = lines({"cora": {OTHERS[0]}, "texas": {OTHERS[0], OTHERS[5]}, "minesweeper": {OTHERS[5]}})
     choice = choose_list(stored)
