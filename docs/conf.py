@@ -79,10 +79,17 @@ def _resolve(app: Any, env: Any, node: Any, content: Any) -> Any:
     return None if place is None else _link(app, node["refdoc"], place, content)
 
 
+def _skip(app: Any, what: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out what scikit-learn adds to estimators, and the fields of named tuples, which the class describes."""
+    added = name.startswith("set_") and name.endswith("_request")
+    return True if added or type(member).__name__ == "_tuplegetter" else None
+
+
 def setup(app: Any) -> None:
     """Run the gallery, link names, and write formulas as MathML, which browsers draw by themselves."""
     app.connect("builder-inited", build)
     app.connect("doctree-resolved", _link_names)
     app.connect("missing-reference", _resolve)
+    app.connect("autodoc-skip-member", _skip)
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
     app.config.html_math_renderer = "mathml"

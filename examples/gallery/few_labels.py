@@ -20,7 +20,7 @@ for count in counts:
     y = np.full(graph.nodes, -1)
     y[shown] = graph.labels[shown]
     for name, row in scores.items():
-        model = NewtonNetClassifier(name, tune="off", max_epochs=100, folds=2).fit(graph, y)
+        model = NewtonNetClassifier(name, tune="off", max_epochs=60).fit(graph, y)
         row.append(100 * model.score(graph, np.where(y < 0, graph.labels, -1)))
         print(f"{count:2d} labels per digit, {name}: {row[-1]:.1f}% correct")
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -112,7 +113,7 @@ def summarise(lines: Sequence[Line]) -> Report:
     good = [name for name, fine in verdicts.items() if fine]
     ours = f"true on {len(good)} of {len(verdicts)}" + (f" ({', '.join(good)})" if good else "")
     finding = Finding(_STATEMENT, ours, "not in the paper", Verdict.by_count(len(good), len(verdicts)))
-    return Report((finding,), tables=(table,), headline=table)
+    return Report((finding,), tables=(table,), headline=replace(table, notes=()))
 
 
 def _scores(lines: Sequence[Line], dataset: str, model: str) -> dict[int, float]:
