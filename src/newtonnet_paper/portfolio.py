@@ -318,7 +318,7 @@ def _inline(changes: Mapping[str, Any]) -> str:
 def summarise(lines: Sequence[Line]) -> Report:
     """The list, its regret on families left out, and that of the list that was written by hand."""
     choice = choose_list(lines)
-    if choice is None:
+    if choice is None or choice.families < FAMILIES_NEEDED:  # two or three families say nothing about a fourth
         return nothing_stored(_STATEMENT, "not in the paper")
     graphs: list[dict[str, Value]] = [
         {

@@ -96,6 +96,15 @@ def test_a_graph_counts_when_all_of_its_settings_are_trained():
     assert complete_scores(failed)["cora"][name_of("ridge", {})] == 0
 
 
+def test_the_finding_rests_on_four_families_or_more():
+    graphs = ("texas", "cora", "minesweeper", "amazon-photo")
+    best = {graph: {OTHERS[0]} for graph in graphs}
+    assert summarise(lines({graph: best[graph] for graph in graphs[:3]})).findings[0].ours == "nothing stored"
+    (finding,) = summarise(lines(best)).findings
+    assert finding.ours == "0.00 against 40.00 points on 4 of 17 graphs"
+    assert finding.verdict == "holds"
+
+
 def test_the_list_is_the_file_that_the_classifier_reads(monkeypatch):
     stored = lines({"cora": {OTHERS[0]}, "texas": {OTHERS[0], OTHERS[5]}, "minesweeper": {OTHERS[5]}})
     choice = choose_list(stored)
