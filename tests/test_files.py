@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from newtonnet import files
 from newtonnet.files import (
     append,
+    current,
     explain,
     locked,
     parse_json,
@@ -24,6 +26,16 @@ def test_a_file_appears_whole_under_its_name(tmp_path):
     write_whole(tmp_path / "deep" / "a.txt", "grüß")
     assert (tmp_path / "deep" / "a.txt").read_text(encoding="utf-8") == "grüß"
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["a.txt"]
+
+
+def test_a_new_file_has_the_permissions_that_the_umask_leaves_and_the_umask_stays(tmp_path, monkeypatch):
+    before, change = os.umask(0o027), os.umask
+    monkeypatch.setattr(os, "umask", lambda mask: pytest.fail("other threads make files meanwhile"))
+    try:
+        write_whole(tmp_path / "a.txt", "whole")
+    finally:
+        change(before)
+    assert (tmp_path / "a.txt").stat().st_mode & 0o777 == 0o640
 
 
 def half_write(path):
@@ -164,6 +176,14 @@ def test_every_changed_byte_of_a_line_with_a_sum_is_noticed():
 def test_json_that_is_nested_too_deeply_is_a_value_error():
     with pytest.raises(ValueError, match="nested too deeply"):
         parse_json("[" * 10**5)
+
+
+def test_a_complete_set_can_be_read_by_those_who_can_read_the_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "finish", lambda folder: None)  # killed before the files are moved
+    (tmp_path / "run").mkdir(mode=0o750)
+    with whole_files(tmp_path / "run") as new:
+        (new / "a").write_text("whole")
+    assert current(tmp_path / "run", "a").parent.stat().st_mode & 0o777 == 0o750
 
 
 def test_an_error_while_a_set_is_written_names_the_folder(tmp_path):

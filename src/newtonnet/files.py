@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import shutil
 import sys
 import tempfile
@@ -54,8 +55,6 @@ def whole_file(path: Path) -> Iterator[Path]:
         temporary, held = _claim(path.parent, start, end)
         try:
             yield temporary
-            os.umask(mask := os.umask(0))  # it can be read only by setting it
-            temporary.chmod(0o666 & ~mask)
             sync(temporary)
             rename(temporary, path)
         finally:
@@ -143,6 +142,7 @@ def whole_files(folder: Path) -> Iterator[Path]:
         yield new
         for path in new.iterdir():
             sync(path)
+        new.chmod(folder.stat().st_mode & 0o777)  # for whoever may read the folder, until the files are moved
         sync(new)
         rename(new, folder / COMMITTED)
     finish(folder)
@@ -200,8 +200,11 @@ def _claim(parent: Path, start: str, end: str | None = None) -> tuple[Path, int]
             except FileNotFoundError:
                 continue  # another process has just taken it for abandoned
         else:
-            descriptor, name = tempfile.mkstemp(prefix=start, suffix=end, dir=parent)
-            lock = place = Path(name)
+            lock = place = parent / f"{start}{secrets.token_hex(6)}{end}"
+            try:  # unlike those of tempfile, with the permissions that the user gives to new files
+                descriptor = os.open(place, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+            except FileExistsError:
+                continue
         if sys.platform != "win32":
             with suppress(OSError):  # a file system without locks
                 fcntl.flock(descriptor, fcntl.LOCK_EX)

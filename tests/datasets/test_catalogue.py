@@ -16,7 +16,9 @@ from newtonnet.datasets import (
     load,
     load_dataset,
     load_splits,
+    read_graph_file,
     summarise,
+    write_graph_file,
 )
 from newtonnet.datasets.raw_files import ChecksumError, known_sums
 from newtonnet.datasets.sources import read_luo_split
@@ -451,6 +453,14 @@ def test_a_summary_reads_the_cache_and_agrees_with_the_graph(tmp_path, own_cache
     monkeypatch.setattr("newtonnet.datasets.catalogue.load", lambda *_, **__: pytest.fail("it reads the graph"))
     assert summarise("questions", data_root=tmp_path) == first
     assert (first.nodes, first.edges, first.homophily) == (12, 11, 0.0)
+
+
+def test_a_summary_in_the_cache_that_was_changed_is_not_used(tmp_path, own_cache):
+    small_npz(tmp_path / "HeterophilousGraphDataset/questions/raw/questions.npz")
+    first = summarise("questions", data_root=tmp_path)
+    (cached,) = own_cache.glob("graphs/*.npz")
+    write_graph_file(cached, *read_graph_file(cached), {"summary": {"name": "questions", "nodes": []}, "files": []})
+    assert summarise("questions", data_root=tmp_path) == first
 
 
 def test_fixed_splits_can_be_asked_for_by_name(tmp_path, own_cache):

@@ -1,15 +1,17 @@
 import os
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from newtonnet.datasets import DatasetNotFoundError, parse, read_graph_file, write_graph_file
+from newtonnet.datasets import DatasetNotFoundError, DatasetSummary, parse, read_graph_file, write_graph_file
 from newtonnet.datasets.parse import cache_path, parsed_paths, read_facts
 from newtonnet.datasets.raw_files import RawFile, cache_folder, data_roots
 from newtonnet.graphs import from_edges
 
 NO_MASKS = np.zeros((0, 6), dtype=np.uint8)
+SUMMARY = asdict(DatasetSummary("x", True, 6, 3, 2, 2, 0.5, "accuracy"))
 
 
 @pytest.mark.parametrize(
@@ -36,12 +38,13 @@ def test_a_graph_comes_back_as_it_was(features, weights, directed, tmp_path):
         directed=directed,
     )
     masks = np.array([[1, 1, 2, 3, 0, 0]], dtype=np.uint8)
-    write_graph_file(tmp_path / "g.npz", graph, masks, {"nodes": 6})
+    file = RawFile("a", "0" * 64, "original")
+    write_graph_file(tmp_path / "g.npz", graph, masks, {"summary": SUMMARY, "files": [asdict(file)]})
     again, kept = read_graph_file(tmp_path / "g.npz")
     assert again.checksum == graph.checksum
     assert (again.class_names, again.name, again.directed) == (graph.class_names, graph.name, graph.directed)
     np.testing.assert_array_equal(kept, masks)
-    assert read_facts(tmp_path / "g.npz") == {"nodes": 6}
+    assert read_facts(tmp_path / "g.npz") == (DatasetSummary(**SUMMARY), (file,))
 
 
 def test_binary_features_take_a_byte_each_at_most(tmp_path, rng):
@@ -62,6 +65,26 @@ def test_what_is_not_there_or_broken_reads_as_nothing(tmp_path):
     assert read_facts(tmp_path / "g.npz") is None
     (tmp_path / "g.npz").write_bytes(b"PK\x03\x04 broken")
     assert read_graph_file(tmp_path / "g.npz") is None
+    assert read_facts(tmp_path / "g.npz") is None
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"files": []},
+        {"summary": None, "files": []},
+        {"summary": {"name": "x"}, "files": []},
+        {"summary": SUMMARY | {"nodes": "6"}, "files": []},
+        {"summary": SUMMARY | {"homophily": [0.5]}, "files": []},
+        {"summary": SUMMARY | {"unknown": 1}, "files": []},
+        {"summary": SUMMARY},
+        {"summary": SUMMARY, "files": 3},
+        {"summary": SUMMARY, "files": [{"path": 3, "sha256": "0", "status": "original"}]},
+        {"summary": SUMMARY, "files": [{"path": "a", "sha256": "0", "status": "other"}]},
+    ],
+)
+def test_facts_of_another_form_read_as_nothing(facts, tmp_path):
+    write_graph_file(tmp_path / "g.npz", from_edges([[0], [1]], np.eye(6)), NO_MASKS, facts)
     assert read_facts(tmp_path / "g.npz") is None
 
 

@@ -105,8 +105,7 @@ def _last_parsed(entry: DatasetEntry, *, directed: bool) -> Dataset | None:
     for path in parsed_paths(entry.name, directed=directed):
         if (cached := read_graph_file(path)) and (facts := read_facts(path)):
             graph, masks = cached
-            files = tuple(RawFile(**file) for file in facts["files"])
-            return Dataset(entry, graph, _fixed_splits(entry, masks), files, None)
+            return Dataset(entry, graph, _fixed_splits(entry, masks), facts[1], None)
     return None
 
 
@@ -154,7 +153,7 @@ def summarise(name: str, *, data_root: Root = None) -> DatasetSummary:
             paths = parsed_paths(entry.name, directed=False) if data_root is None else []
         facts = next((facts for path in paths if (facts := read_facts(path)) is not None), None)
         if facts is not None:
-            return DatasetSummary(**facts["summary"])
+            return facts[0]
         if root is None:
             return absent(entry)
     return measure(entry, load(name, data_root=data_root))

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,7 +20,7 @@ from newtonnet.meaning import lacking
 
 from .entries import DatasetEntry
 from .raw_files import RawFile, cache_folder, scratch
-from .statistics import measure
+from .statistics import DatasetSummary, measure
 
 FORMAT = 3
 """Version of the cached files; raised when those of an older release must not be used."""
@@ -118,14 +118,23 @@ def read_graph_file(path: Path) -> tuple[Graph, Masks] | None:
         return None
 
 
-def read_facts(path: Path) -> dict[str, Any] | None:
-    """Read only the facts of a graph file."""
+def read_facts(path: Path) -> tuple[DatasetSummary, tuple[RawFile, ...]] | None:
+    """Read only the summary and the raw files of a graph file; None if there is no such file or it is damaged."""
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
-            facts: dict[str, Any] = json.loads(stored["facts"].tobytes())
-            return facts if stored["format"] == FORMAT else None
-    except Exception:
+            facts = json.loads(stored["facts"].tobytes()) if stored["format"] == FORMAT else {}
+        summary, files = DatasetSummary(**facts["summary"]), tuple(RawFile(**file) for file in facts["files"])
+        return (summary, files) if all(map(_has_its_types, (summary, *files))) else None
+    except Exception:  # as above
         return None
+
+
+def _has_its_types(row: DatasetSummary | RawFile) -> bool:
+    hints = get_type_hints(type(row)).items()
+    return all(
+        value in get_args(kind) if get_origin(kind) is Literal else isinstance(value, kind)
+        for value, kind in ((getattr(row, name), kind) for name, kind in hints)
+    )
 
 
 def _pack(key: str, matrix: Features) -> dict[str, NDArray[np.generic]]:
