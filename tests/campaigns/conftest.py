@@ -15,6 +15,9 @@ CALLS = ("fsync", "replace", "unlink", "rmdir", "write", "truncate", "ftruncate"
 """System calls by which the file layer makes something durable or removes it."""
 ROOM = 4 << 30
 """Bytes that a child may allocate beyond what its parent has: a forged size must not ask for more."""
+TINY = ["--model", "mlp", "--ignore", "colour", "--ignore", "same", "--no-tune", "--folds", "0"]
+TINY += ["--max-epochs", "1", "--threads", "1"]
+"""Options of a fit that writes all files of a run and computes little."""
 COUNTS = pytest.StashKey()
 
 
@@ -133,10 +136,11 @@ def child():
 
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory, write):
-    """Tables, and two analyses of them with other seeds."""
+    """Tables with arguments of a tiny fit of them, and two analyses with other seeds."""
     from newtonnet import NewtonNetClassifier, analyse
 
-    tables = write(tmp_path_factory.mktemp("runs") / "tables")
+    tables = write(tmp_path_factory.mktemp("runs") / "tables", nodes=24)
+    tables.arguments += ["--label-column", "kind", *TINY]
     names = (tables.folder / "nodes.csv", tables.folder / "edges.csv")
     fast = {"tune": "off", "max_epochs": 3, "threads": 1}
     made = [

@@ -56,7 +56,7 @@ def test_one_run_folder(choose, count, runs, tmp_path):
             assert found.run.outcome["number"] == found.model.random_state
             assert found.predict().table.equals(models[found.model.random_state])
 
-    for _ in range(choose(short=3, long=500)):
+    for _ in range(choose(short=2, long=500)):
         together(work)
         found = Analysis.load(folder)
         assert found.table.equals(models[found.model.random_state])
@@ -67,7 +67,7 @@ def test_one_store_of_features(choose, count, tmp_path):
     graph = csbm(0.2, nodes=60, features=5)
     propagate_to_disk(graph, tmp_path / "whole", degree=2)
     expected = open_store(tmp_path / "whole").checksum
-    for number in range(choose(short=3, long=500)):
+    for number in range(choose(short=2, long=500)):
 
         def work(i, number=number):
             unless_busy(lambda: propagate_to_disk(graph, tmp_path / str(number), degree=2))
@@ -84,7 +84,7 @@ def test_one_cache(choose, count, tmp_path):
         write_graph_file(path, graph, masks, {"summary": {}, "files": []})
         assert read_graph_file(path)[0].checksum == graph.checksum
 
-    for _ in range(choose(short=3, long=500)):
+    for _ in range(choose(short=2, long=500)):
         together(work)
         assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
         count["concurrency: rounds on one cache (damaged reads 0)"] += 1
@@ -96,7 +96,7 @@ def test_lines_of_one_file(choose, count, tmp_path):
             with locked(tmp_path / "lines.lock"):
                 append(tmp_path / "lines", f"{i} {j}\n".encode())
 
-    for number in range(1, choose(short=3, long=500) + 1):
+    for number in range(1, choose(short=2, long=500) + 1):
         together(work)
         lines = (tmp_path / "lines").read_text().splitlines()
         assert len(lines) == 80 * number

@@ -25,8 +25,6 @@ from newtonnet.search.study import make_study
 from newtonnet.search.trials import Task, run_task
 from newtonnet.training import load_checkpoint, save_checkpoint
 
-TINY = ["--no-tune", "--max-epochs", "1", "--threads", "1", "--folds", "0"]
-
 
 def places(choose, kill_at, work, wanted):
     """Which calls to die at: all of them, or as many as a short campaign has time for, spread evenly."""
@@ -39,12 +37,11 @@ def test_fit_over_an_older_run(choose, count, kill_at, runs, tmp_path):
     tables, old, _ = runs
 
     def fit(folder):
-        command = ["fit", *tables.arguments, "--label-column", "kind", "--out", str(folder), *TINY, "--seed", "7"]
-        assert run(app, command) == 0
+        assert run(app, ["fit", *tables.arguments, "--out", str(folder), "--seed", "7"]) == 0
 
     old.save(tmp_path / "old")
     shutil.copytree(tmp_path / "old", tmp_path / "count")
-    for place in places(choose, kill_at, lambda: fit(tmp_path / "count"), 4):
+    for place in places(choose, kill_at, lambda: fit(tmp_path / "count"), 3):
         folder = tmp_path / "run"
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(tmp_path / "old", folder)
@@ -62,10 +59,9 @@ def test_a_first_fit(choose, count, kill_at, runs, tmp_path):
     tables, _, _ = runs
 
     def fit(folder):
-        command = ["fit", *tables.arguments, "--label-column", "kind", "--out", str(folder), *TINY]
-        assert run(app, command) == 0
+        assert run(app, ["fit", *tables.arguments, "--out", str(folder)]) == 0
 
-    for place in places(choose, kill_at, lambda: fit(tmp_path / "count"), 3):
+    for place in places(choose, kill_at, lambda: fit(tmp_path / "count"), 2):
         folder = tmp_path / f"run {place}"
         kill_at(lambda folder=folder: fit(folder), place)
         fit(folder)
@@ -82,7 +78,7 @@ def test_predict(choose, count, kill_at, runs, tmp_path):
     def predict():
         assert run(app, ["predict", str(tmp_path / "run")]) == 0
 
-    for place in places(choose, kill_at, predict, 3):
+    for place in places(choose, kill_at, predict, 2):
         kill_at(predict, place)
         assert (tmp_path / "run" / "predictions.csv").read_bytes() == before
         predict()
@@ -95,27 +91,26 @@ def test_train(choose, count, kill_at, tmp_path):
 
     def train():
         options = ["--splits", "1", "--max-epochs", "1", "--threads", "1", "--model", "mlp", "--out", str(out)]
-        assert run(app, ["train", "csbm-heterophilous", *options]) == 0
+        assert run(app, ["train", "digits", *options]) == 0
 
-    train()
-    lines = out.read_text().count("\n")
-    for place in places(choose, kill_at, train, 2):
+    for place in places(choose, kill_at, train, 2):  # the first of these calls has written one record
         kill_at(train, place)
-        assert out.read_text().count("\n") == lines
+        assert out.read_text().count("\n") == 1
         count["crash: kills of train (records lost 0)"] += 1
 
 
 def test_search(choose, count, kill_at, tmp_path):
     def search(folder):
-        options = ["--model", "mlp", "--trials", "3", "--splits", "2", "--max-epochs", "1", "--workers", "1"]
+        options = ["--model", "mlp", "--trials", "2", "--splits", "1", "--max-epochs", "1", "--workers", "1"]
         assert run(app, ["search", "digits", *options, "--results", str(folder)]) == 0
 
     def trials(folder):
         return read_trials(folder / "search" / "digits" / "mlp.jsonl")
 
-    search(tmp_path / "whole")
+    chosen = places(choose, kill_at, lambda: search(tmp_path / "whole"), 2)
     expected = [(trial.number, trial.setting, trial.validation) for trial in trials(tmp_path / "whole")]
-    for place in places(choose, kill_at, lambda: search(tmp_path / "count"), 2):
+    assert len(expected) == 2
+    for place in chosen:
         folder = tmp_path / f"at {place}"
         kill_at(lambda folder=folder: search(folder), place)
         kept = [(trial.number, trial.setting, trial.validation) for trial in trials(folder)]
@@ -131,9 +126,9 @@ def test_out_of_core_precomputation(choose, count, kill_at, tmp_path):
     def compute(folder):
         propagate_to_disk(graph, folder, degree=3, max_memory=80 * 52)
 
-    compute(tmp_path / "whole")
+    chosen = places(choose, kill_at, lambda: compute(tmp_path / "whole"), 6)
     expected = open_store(tmp_path / "whole", verify=True).checksum
-    for place in places(choose, kill_at, lambda: compute(tmp_path / "count"), 10):
+    for place in chosen:
         folder = tmp_path / f"at {place}"
         kill_at(lambda folder=folder: compute(folder), place)
         compute(folder)
@@ -210,7 +205,10 @@ def test_random_moments(choose, count, signal_number, runs, tmp_path):
     """Children write all kinds of files in turn until they are killed; SIGTERM as on the command line, like Ctrl-C."""
     dice, loop, number, done = random.Random(int(signal_number)), Loop(tmp_path, runs[1:]), 0, Counter()
     loop.write(0, lambda what: done.update([what.decode()]))
-    for _ in range(choose(short=6, long=1000)):
+    for round_ in range(choose(short=4, long=1000)):
+        if round_ % 50 == 49:  # a store that only grew would take all the time
+            store_path(tmp_path, loop.study).unlink()
+            done["t"] = 0
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:

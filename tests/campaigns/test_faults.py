@@ -18,22 +18,21 @@ from newtonnet.cli import app, run
 from newtonnet.datasets import csbm
 from newtonnet.out_of_core import open_store, propagate_to_disk
 
-TINY = ["--no-tune", "--max-epochs", "1", "--threads", "1", "--folds", "0"]
-
 
 def fit(tables, folder, *more):
     """Fit by the command line; its exit code and the last line of its messages."""
     said = io.StringIO()
-    command = ["fit", *tables.arguments, "--label-column", "kind", "--out", str(folder), *TINY, "--seed", "7", *more]
     with redirect_stderr(said), redirect_stdout(io.StringIO()):
-        code = run(app, command)
+        code = run(app, ["fit", *tables.arguments, "--out", str(folder), "--seed", "7", *more])
     return f"{code} {said.getvalue().splitlines()[-1]}"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def imports(runs, tmp_path_factory):
-    """One fit beforehand, so that the children find everything imported."""
-    fit(runs[0], tmp_path_factory.mktemp("imports") / "run")
+def calls(kill_at, runs, tmp_path_factory):
+    """Number of durable calls of a fit over a run; the first fit is here, so that children find everything imported."""
+    folder = tmp_path_factory.mktemp("imports") / "run"
+    fit(runs[0], folder)
+    return kill_at(lambda: fit(runs[0], folder), 10**9)
 
 
 def check(answer, folder):
@@ -46,22 +45,22 @@ def check(answer, folder):
     assert found.predict().table.equals(found.table)
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EMFILE, errno.EROFS], ids=errno.errorcode.get)
-def test_a_failing_disk_under_fit(number, choose, count, fail_at, runs, tmp_path):
+ERRORS = [errno.ENOSPC, errno.EIO, errno.EMFILE, errno.EROFS]
+
+
+@pytest.mark.parametrize("number", ERRORS, ids=errno.errorcode.get)
+def test_a_failing_disk_under_fit(number, calls, choose, count, fail_at, runs, tmp_path):
     tables, old, _ = runs
     old.save(tmp_path / "old")
-    place, step = 1, choose(short=20, long=1)
-    while True:
+    few = 1 + ERRORS.index(number) * (calls - 1) // len(ERRORS)  # each error somewhere else
+    for place in choose(short=[few], long=range(1, calls + 1)):
         folder = tmp_path / f"run {place}"
         shutil.copytree(tmp_path / "old", folder)
         answer = fail_at(lambda folder=folder: fit(tables, folder), place, number)
-        check("0" if answer is None else answer, folder)
-        if answer is None:
-            break
+        check(answer, folder)
         count["faults: errors under fit (traceback 0, run lost 0)"] += 1
         assert fit(tables, folder).startswith("0 ")
         assert {path.name for path in folder.iterdir()} == set(FILES)
-        place += step
 
 
 def test_a_failing_disk_under_precomputation(choose, count, fail_at, tmp_path):
@@ -144,7 +143,8 @@ def test_threads_that_do_not_start(choose, count, child, runs, tmp_path):
             start(thread)
 
         threading.Thread.start = fail
-        return fit(tables, tmp_path / "run", "--threads", "2", "--max-epochs", "3")
+        answer = fit(tables, tmp_path / "run", "--threads", "2", "--max-epochs", "3")
+        return answer if seen["starts"] >= place else f"no thread {place}"
 
     for place in range(1, choose(short=2, long=20)):
         answer, ended = child(lambda place=place: limited(place))

@@ -33,7 +33,7 @@ def test_memory_and_file_handles_stay_flat(choose, count, tmp_path):
         np.testing.assert_array_equal(loaded.predict_proba(graph), model.predict_proba(graph))
         loaded.explain(graph, number % graph.nodes)
 
-    cycles, seconds = choose(short=10, long=1000), choose(short=0, long=90 * 60)
+    cycles, seconds = choose(short=7, long=1000), choose(short=0, long=90 * 60)
     samples, handles, start = [], set(), time.monotonic()
     while len(samples) < cycles or time.monotonic() < start + seconds:
         cycle(len(samples))
@@ -58,7 +58,7 @@ def test_one_model_in_eight_threads(choose, count):
     graph = csbm(0.2, nodes=300, features=20)
     model = NewtonNetClassifier(tune="off", max_epochs=5, folds=2, threads=2).fit(graph)
     expected = model.predict_proba(graph)
-    calls = choose(short=100, long=500)
+    calls = choose(short=50, long=500)
     with ThreadPoolExecutor(8) as pool:
         for found in pool.map(lambda _: model.predict_proba(graph), range(calls)):
             np.testing.assert_array_equal(found, expected)
