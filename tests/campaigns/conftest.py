@@ -138,6 +138,7 @@ def child():
 def runs(tmp_path_factory, write):
     """Tables with arguments of a tiny fit of them, and two analyses with other seeds."""
     from newtonnet import NewtonNetClassifier, analyse
+    from newtonnet.cli import app, run
 
     tables = write(tmp_path_factory.mktemp("runs") / "tables", nodes=24)
     tables.arguments += ["--label-column", "kind", *TINY]
@@ -147,4 +148,5 @@ def runs(tmp_path_factory, write):
         analyse(*names, label_column="kind", classifier=NewtonNetClassifier(**fast, random_state=seed), folds=0)
         for seed in (0, 1)
     ]
+    assert run(app, ["fit", *tables.arguments, "--out", str(tables.folder / "run")]) == 0  # children find it imported
     return tables, *made

@@ -27,11 +27,11 @@ def fit(tables, folder, *more):
     return f"{code} {said.getvalue().splitlines()[-1]}"
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def calls(kill_at, runs, tmp_path_factory):
-    """Number of durable calls of a fit over a run; the first fit is here, so that children find everything imported."""
-    folder = tmp_path_factory.mktemp("imports") / "run"
-    fit(runs[0], folder)
+    """Number of durable calls of a fit over a run."""
+    folder = tmp_path_factory.mktemp("calls") / "run"
+    runs[1].save(folder)
     return kill_at(lambda: fit(runs[0], folder), 10**9)
 
 
