@@ -129,7 +129,7 @@ def read_facts(path: Path) -> tuple[DatasetSummary, tuple[RawFile, ...]] | None:
         return None
 
 
-def _has_its_types(row: DatasetSummary | RawFile) -> bool:
+def _has_its_types(row: object) -> bool:
     hints = get_type_hints(type(row)).items()
     return all(
         value in get_args(kind) if get_origin(kind) is Literal else isinstance(value, kind)
