@@ -35,6 +35,7 @@ html_title = "newtonnet"
 html_copy_source = False
 html_show_sourcelink = False
 html_static_path: list[str] = []
+html_show_search_summary = False  # a browser does not fetch other pages from files, and would report an error for each
 
 
 def _inline(writer: Any, node: Any) -> None:
@@ -87,6 +88,8 @@ def _skip(app: Any, what: str, name: str, member: Any, skip: bool, options: Any)
 
 def setup(app: Any) -> None:
     """Run the gallery, link names, and write formulas as MathML, which browsers draw by themselves."""
+    for name in newtonnet.tables.__all__:  # what is loaded when it is used would not be found
+        setattr(newtonnet.tables, name, getattr(newtonnet.tables, name))
     app.connect("builder-inited", build)
     app.connect("doctree-resolved", _link_names)
     app.connect("missing-reference", _resolve)
