@@ -17,7 +17,7 @@ project = "newtonnet"
 author = "the newtonnet developers"
 version = release = newtonnet.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 suppress_warnings = ["myst.header"]  # generated pages begin with third-level headings
@@ -34,8 +34,8 @@ html_theme = "furo"
 html_title = "newtonnet"
 html_copy_source = False
 html_show_sourcelink = False
+html_show_search_summary = False  # it would fetch pages, which browsers refuse for files
 html_static_path: list[str] = []
-html_show_search_summary = False  # a browser does not fetch other pages from files, and would report an error for each
 
 
 def _inline(writer: Any, node: Any) -> None:
@@ -88,8 +88,6 @@ def _skip(app: Any, what: str, name: str, member: Any, skip: bool, options: Any)
 
 def setup(app: Any) -> None:
     """Run the gallery, link names, and write formulas as MathML, which browsers draw by themselves."""
-    for name in newtonnet.tables.__all__:  # what is loaded when it is used would not be found
-        setattr(newtonnet.tables, name, getattr(newtonnet.tables, name))
     app.connect("builder-inited", build)
     app.connect("doctree-resolved", _link_names)
     app.connect("missing-reference", _resolve)

@@ -72,9 +72,13 @@ def test_the_temporary_folder_of_a_killed_run_is_removed_by_the_next(tables, tmp
 
 
 def test_a_library_user_keeps_the_usual_sigterm():
-    with first_interrupt() as pressed:
-        assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-        assert not pressed()
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a command may have run in this process
+    try:
+        with first_interrupt() as pressed:
+            assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+            assert not pressed()
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_an_ignored_sighup_stays_ignored():
