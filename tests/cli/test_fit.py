@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import redirect_stdout
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -187,6 +188,16 @@ def test_where_there_is_no_time_for_folds_the_kept_model_is_evaluated_itself(tab
     low, high = printed["cross_validation"]["interval"]
     assert 0 < low < printed["cross_validation"]["mean"] < high
     assert set(printed["others"]) == {"mlp", "tuned-gcn", "boosting"}
+
+
+def test_the_last_line_has_the_time_of_the_whole_command_and_the_files(tables, tmp_path, capsys, monkeypatch):
+    clock = iter([10.0, 85.0])
+    monkeypatch.setattr(sys.modules["newtonnet.cli.fit"], "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    assert fit(tables, tmp_path / "run", *FAST, "--no-compare") == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    opened = "report.html, predictions.csv, model.safetensors, model_card.md"
+    assert last == f"done in 1 min 15 s; in {tmp_path / 'run'}: {opened}"
+    assert set(opened.split(", ")) <= FILES
 
 
 @pytest.mark.parametrize("model", ["mlp", "gcn", "bernnet"])

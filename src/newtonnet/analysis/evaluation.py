@@ -164,18 +164,13 @@ def evaluate_kept(
     if common < whole:
         warnings.append(f"The scores are from {common} of {whole} folds: the time limit was reached.")
     rows = {name: _first(one, common) for name, one in {"": ours, **others}.items()}
-    return HeldOut(rows.pop(""), rows, warnings, _method(classifier, ours, test=test, validation=validation))
+    shown = rows.pop("")
+    count = sum(len(part) for part in shown.test)
+    return HeldOut(shown, rows, warnings, _method(count, len(graph.labelled), test=test, validation=validation))
 
 
-def _method(
-    classifier: GraphEstimator,
-    ours: CrossValidation,
-    *,
-    test: NDArray[np.int64] | None,
-    validation: NDArray[np.int64] | None,
-) -> str:
-    """How the kept model was evaluated, in a sentence."""
-    count = sum(len(part) for part in ours.test)
+def _method(count: int, labelled: int, *, test: NDArray[np.int64] | None, validation: NDArray[np.int64] | None) -> str:
+    """How the kept model was evaluated on ``count`` nodes, in a sentence."""
     if test is not None:
         return f"The kept model was evaluated on the {counted(count, 'test node')}, whose labels it has not seen."
     if validation is not None:
@@ -183,9 +178,12 @@ def _method(
             f"The kept model was evaluated on the {counted(count, 'validation node')}; they chose its settings, so "
             "this is slightly optimistic."
         )
+    predicted = f"Each of {counted(count, 'labelled node')} was predicted by the"
+    if count < labelled:
+        predicted = f"Of {counted(labelled, 'labelled node')}, {count:,} were predicted, each by those"
     return (
-        f"Each of {counted(count, 'labelled node')} was predicted by the members of the kept model that were not "
-        "trained on it; they stopped training where they predicted such nodes best, so this is slightly optimistic."
+        f"{predicted} members of the kept model that were not trained on it; they stopped training where they "
+        "predicted such nodes best, so this is slightly optimistic."
     )
 
 

@@ -471,7 +471,8 @@ def analyse(
             if isinstance(classifier, NewtonNetClassifier) and answered * PREDICTIONS_NEEDED < budget:
                 importance = classifier.importance(graph, groups=reading.encoding.groups, time_limit=budget)
             findings = replace(findings, explained=explained, importance=importance)
-        page = render_findings(findings)
+        page = render_findings(replace(findings, seconds=time.monotonic() - started))
+        findings = replace(findings, seconds=time.monotonic() - started)
         run = replace(run, finished=True, outcome=make_outcome(findings, classifier, stopped=stopped))
         if place is not None and at_once:
             run = write_run(place, run, page=page, card=card_of(model, run))
