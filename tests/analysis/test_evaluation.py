@@ -159,6 +159,20 @@ def predicted_out_of_fold(graph, folds):
     return one
 
 
+def kept(graph, ours, rivals):
+    """The evaluation of a kept model with as much time as it needs."""
+    return evaluate_kept(
+        ours,
+        graph,
+        rivals,
+        Nodes([], None, None, graph.truth, refit=False),
+        seconds=1.0,
+        deadline=float("inf"),
+        stop=lambda: False,
+        start_step=lambda name: lambda *state: None,
+    )
+
+
 @pytest.mark.parametrize(
     ("ours", "rivals", "said"),
     [
@@ -176,14 +190,14 @@ def test_the_sentence_about_the_kept_model_counts_the_nodes_that_were_scored(our
     others = [predicted_out_of_fold(graph, folds).set_params(model=f"r{folds}") for folds in rivals]
     for one in others:
         one.complete_, one.fit = True, lambda *_, one=one, **__: one
-    found = evaluate_kept(
-        predicted_out_of_fold(graph, ours),
-        graph,
-        others,
-        Nodes([], None, None, graph.truth, refit=False),
-        seconds=1.0,
-        deadline=float("inf"),
-        stop=lambda: False,
-        start_step=lambda name: lambda *state: None,
-    )
+    found = kept(graph, predicted_out_of_fold(graph, ours), others)
     assert found.method.startswith(said)
+
+
+@pytest.mark.parametrize(("complete", "tried", "warned"), [(True, 1, False), (False, 2, False), (False, 1, True)])
+def test_a_rival_without_time_for_a_second_setting_is_named(complete, tried, warned):
+    graph = from_edges([[0], [1]], np.eye(8), labels=[0, 1] * 4)
+    rival = predicted_out_of_fold(graph, 4).set_params(model="mlp")
+    rival.complete_, rival.tried_, rival.fit = complete, tried, lambda *_, **__: rival
+    found = kept(graph, predicted_out_of_fold(graph, 4), [rival])
+    assert found.warnings == ["mlp had time for a single setting, so its score may be too low."] * warned
