@@ -81,9 +81,10 @@ class NewtonConv(nn.Module):
         Returns:
             Shape and type of ``x``.
         """
-        if torch.compiler.is_compiling():  # which cannot look into the kernels, nor into scipy
-            return torch.compiler.disable(self._filtered)(x, edge_index, edge_weight)
-        return self._filtered(x, edge_index, edge_weight)
+        filtered = self._filtered
+        if torch.compiler.is_compiling():  # which cannot look into scipy and the kernels
+            filtered = torch.compiler.disable(filtered)  # type: ignore[no-untyped-call]
+        return filtered(x, edge_index, edge_weight)
 
     def _filtered(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> Tensor:
         _check_tensor("x", x)

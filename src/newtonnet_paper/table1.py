@@ -58,8 +58,8 @@ def summarise_paper(lines: Sequence[Line]) -> Report:
         notes=[
             "Test score in percent; in brackets the paper's own mean. Every method tries a list of settings that was "
             "drawn before any score was seen, equally many on a graph; the one with the best mean validation score "
-            f"is to be trained again for {EPOCHS} epochs without early stopping, and the score is then the mean of these "
-            f"trainings (so far: {_seeds_text(finals)}). Lists: {made}",
+            f"is to be trained again for {EPOCHS} epochs without early stopping, and the score is then the mean of "
+            f"these trainings (so far: {_seeds_text(finals)}). Lists: {made}",
             *scores.chebnetii_note(there, done),
             *[f"Data not available; put the files in $NEWTONNET_DATA and fill a row with: {fill}"] * bool(fill),
             f"Command: `{_command('table1')}`",
