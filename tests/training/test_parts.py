@@ -176,3 +176,43 @@ def test_parts_train_in_as_many_threads_as_can_be_started(graph, members, monkey
     monkeypatch.setattr(threading.Thread, "start", limited)
     same(train(graph, *members, threads=3), expected)
     assert len(started) == most
+
+
+def test_members_dropped_at_a_rung_end_there_and_the_others_train_as_without_it(graph, members, monkeypatch):
+    splits, configs = members
+    whole = train(graph, splits, configs, threads=1)[1]
+    monkeypatch.setattr("newtonnet.training.parts.CACHED", 1)
+    seen, kept = [], np.array([True, False, True, True, False, True, False])
+
+    def keep(rung):
+        seen.append(rung)
+        return kept
+
+    short = [replace(config, max_epochs=4) for config in configs]
+    until = train(graph, splits, short, threads=1)[1]
+    for threads in (1, 2):
+        seen.clear()
+        records = train(graph, splits, configs, threads=threads, rungs=(4, 9), keep=keep)[1]
+        assert [rung.epoch for rung in seen] == [4, 9]
+        np.testing.assert_allclose(seen[0].validation, [record.outcome.validation for record in until])
+        assert seen[0].training.all()
+        assert not seen[1].training[~kept].any()
+        for record, full, early, stays in zip(records, whole, until, kept, strict=True):
+            expected = (full if stays else early).outcome
+            assert (record.outcome.epochs, record.outcome.best_epoch) == (expected.epochs, expected.best_epoch)
+            assert record.outcome.test == pytest.approx(expected.test)
+
+
+def test_a_member_that_failed_has_no_score_at_a_rung(graph, members):
+    splits, configs = members
+    wild = [replace(configs[0], learning_rate=1e30), *configs[1:]]
+    seen = []
+    train(graph, splits, wild, threads=1, rungs=(6,), keep=lambda rung: seen.append(rung) or rung.training)
+    assert np.isnan(seen[0].validation).tolist() == [True, *[False] * 6]
+    assert seen[0].training.tolist() == [False, *[True] * 6]
+
+
+@pytest.mark.parametrize("rungs", [(5, 3), (3, 3), (0, 3)])
+def test_rungs_out_of_order_are_refused(graph, members, rungs):
+    with pytest.raises(ValueError, match="rungs are ascending epochs"):
+        train(graph, *members, rungs=rungs, keep=lambda rung: rung.training)
