@@ -153,7 +153,7 @@ def test_parts_keep_all_threads_busy_and_progress_counts_all(graph, members):
     parts = Parts(model, graph, splits, configs, device="cpu", threads=3, max_memory=None)
     assert parts.sizes == (2, 2, 3)
     assert parts.report().training == 7
-    parts.train(lambda: None)
+    parts.train(lambda: None, until=25)
     assert (parts.report().training, parts.report().epoch) == (0, 25)
 
 
@@ -181,7 +181,6 @@ def test_parts_train_in_as_many_threads_as_can_be_started(graph, members, monkey
 def test_members_dropped_at_a_rung_end_there_and_the_others_train_as_without_it(graph, members, monkeypatch):
     splits, configs = members
     whole = train(graph, splits, configs, threads=1)[1]
-    monkeypatch.setattr("newtonnet.training.parts.CACHED", 1)
     seen, kept = [], np.array([True, False, True, True, False, True, False])
 
     def keep(rung):
@@ -190,8 +189,9 @@ def test_members_dropped_at_a_rung_end_there_and_the_others_train_as_without_it(
 
     short = [replace(config, max_epochs=4) for config in configs]
     until = train(graph, splits, short, threads=1)[1]
-    for threads in (1, 2):
+    for threads, cached in ((1, 8 << 20), (1, 1), (2, 1)):
         seen.clear()
+        monkeypatch.setattr("newtonnet.training.parts.CACHED", cached)
         records = train(graph, splits, configs, threads=threads, rungs=(4, 9), keep=keep)[1]
         assert [rung.epoch for rung in seen] == [4, 9]
         np.testing.assert_allclose(seen[0].validation, [record.outcome.validation for record in until])
@@ -205,11 +205,12 @@ def test_members_dropped_at_a_rung_end_there_and_the_others_train_as_without_it(
 
 def test_a_member_that_failed_has_no_score_at_a_rung(graph, members):
     splits, configs = members
-    wild = [replace(configs[0], learning_rate=1e30), *configs[1:]]
-    seen = []
-    train(graph, splits, wild, threads=1, rungs=(6,), keep=lambda rung: seen.append(rung) or rung.training)
-    assert np.isnan(seen[0].validation).tolist() == [True, *[False] * 6]
-    assert seen[0].training.tolist() == [False, *[True] * 6]
+    model = build("newtonnet", graph, OPTIONS, seeds=[config.seed for config in configs])
+    parts = Parts(model, graph, splits, configs, device="cpu", threads=1, max_memory=None)
+    parts.train(lambda: None, until=3)
+    assert not np.isnan(parts.rung(3).validation).any()
+    parts.runs[0].failed[2] = True
+    assert np.flatnonzero(np.isnan(parts.rung(3).validation)).tolist() == [2]
 
 
 @pytest.mark.parametrize("rungs", [(5, 3), (3, 3), (0, 3)])

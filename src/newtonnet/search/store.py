@@ -210,12 +210,12 @@ def count_models(study: Study, trials: Sequence[Trial]) -> dict[str, int]:
 
 
 def find_best(results: str | Path, dataset: str, model: str) -> dict[str, Any] | None:
-    """The row of a model on a graph in the table; None if there is none.
+    """The row of a model on a graph in the table, preferably of random splits; None if there is none.
 
-    Random splits are preferred, then a search that trained every setting to the end.
+    Rows are ordered by name, so a search that dropped no settings comes before one that did.
     """
     rows = [row for row in _read_best(results).get(dataset, {}).values() if row["model"] == model and not row["label"]]
-    return min(rows, key=lambda row: (row["protocol"] != "random", "models" in row), default=None)
+    return min(rows, key=lambda row: row["protocol"] != "random", default=None)
 
 
 def _read_best(results: str | Path) -> dict[str, dict[str, Any]]:

@@ -135,11 +135,11 @@ def _roofline(result: Result) -> Table:
     for graph, row in result.get("roofline", {}).items():
         for kind, phases in row.items():
             for phase, cell in phases.items():
-                shares = (f"{100 * cell[name]:.0f}%" for name in ("share", "bandwidth", "l2", "peak"))
-                amounts = (f"{cell[name]:.3g}" for name in ("gflop", "moved_gb", "gathered_gb"))
-                rows.append((graph, kind, phase, _three(cell["ms"]), *amounts, *shares))
-    header = ("graph", "model", "phase", "ms", "GFLOP", "GB moved", "GB gathered", "of the epoch")
-    header += ("of the bandwidth", "of L2's", "of the arithmetic")
+                work = (f"{cell[name]:.3g}" for name in ("gflop", "moved_gb", "gathered_gb"))
+                reached = (f"{100 * cell[name]:.0f}%" for name in ("share", "bandwidth", "l2", "peak"))
+                rows.append((graph, kind, phase, _three(cell["ms"]), *work, *reached))
+    amounts, shares = ("GFLOP", "GB moved", "GB gathered"), ("of the bandwidth", "of L2's", "of the arithmetic")
+    header = ("graph", "model", "phase", "ms", *amounts, "of the epoch", *shares)
     return Table("The phases of an epoch and the machine's limits", header, tuple(rows))
 
 

@@ -173,13 +173,13 @@ class PhaseClock:
             phase = "backward" if model.filter is None else "encoder backward"
             for name, parameter in parameters.items():
                 if model.filter is None or model.groups[name] == "encoder":
-                    parameter.register_post_accumulate_grad_hook(lambda _: self.mark(phase))
+                    parameter.register_post_accumulate_grad_hook(lambda _: self.mark(phase))  # type: ignore[no-untyped-call]
 
     def _link(self, link: Any, parameters: Mapping[str, Tensor]) -> Tensor:
         self.mark("encoder forward" if torch.is_grad_enabled() else "evaluation")
         linked: Tensor = link(parameters)
         if linked.requires_grad:
-            linked.register_hook(lambda _: self.mark("propagation backward"))
+            linked.register_hook(lambda _: self.mark("propagation backward"))  # type: ignore[no-untyped-call]
         return linked
 
     def _end(self, model: nn.Module, inputs: tuple[Any, ...], logits: Tensor) -> None:
@@ -188,7 +188,7 @@ class PhaseClock:
             return
         self.mark("forward" if getattr(model, "filter", None) is None else "propagation forward")
         if logits.requires_grad:
-            logits.register_hook(lambda _: self.mark("loss"))
+            logits.register_hook(lambda _: self.mark("loss"))  # type: ignore[no-untyped-call]
 
     def total(self, phase: str) -> float:
         """Seconds of a phase, the mean over the threads that trained."""
