@@ -53,18 +53,18 @@ def test_the_first_eight_train_to_the_end_and_later_ones_if_they_are_among_the_b
     assert [trial.number for trial in trials if trial.number < 8 and not trial.dropped] == list(range(8))
     for number, trial in enumerate(trials[8:], 8):
         before = trials[: 8 if number < BATCH else BATCH * (number // BATCH)]
-        third = sorted((other.rungs[0] for other in before), reverse=True)[-(-len(before) // 3) - 1]
-        assert (len(trial.rungs) == 2) == (trial.rungs[0] >= third)
+        median = sorted((other.rungs[0] for other in before), reverse=True)[len(before) // 2 - 1]
+        assert (len(trial.rungs) == 2) == (trial.rungs[0] >= median)
         assert trial.dropped or len(trial.rungs) == 2
     assert sum(trial.dropped for trial in trials) > TRIALS / 3
 
 
-def test_cutoffs_are_the_last_of_the_best_third_and_ninth(halved, pretend):
+def test_cutoffs_are_the_last_of_the_better_half_and_the_best_quarter(halved, pretend):
     some = pretend(Task(halved, tuple(propose(halved, [], 0)[:9])))
     reached = [replace(trial, rungs=(i / 10, i / 10)) for i, trial in enumerate(some)]
-    assert cutoffs(halved, reached) == (0.6, 0.8)
+    assert cutoffs(halved, reached) == (0.4, 0.6)
     few = [replace(trial, rungs=trial.rungs[: 1 + (i == 3)]) for i, trial in enumerate(reached)]
-    assert cutoffs(halved, few) == (0.6, 0.3)
+    assert cutoffs(halved, few) == (0.4, 0.3)
     assert cutoffs(halved, []) == cutoffs(replace(halved, rungs=()), reached) == ()
 
 

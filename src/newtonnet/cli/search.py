@@ -36,7 +36,7 @@ def search(
         bool,
         typer.Option(
             "--halving",
-            help="Drop settings early: after 1/81 of the epochs the best third trains on, then the best ninth.",
+            help="Drop settings early: after 1/81 of the epochs the better half trains on, then the best quarter.",
         ),
     ] = False,
     workers: options.Workers = None,

@@ -9,7 +9,7 @@ import numpy as np
 
 from newtonnet.meaning import lacking
 
-from .study import KEEP, Study, difference, identity, point
+from .study import HALF, Study, difference, identity, point
 from .trials import Proposal, Trial
 
 ASKS = 4
@@ -53,13 +53,13 @@ def propose(study: Study, before: Sequence[Trial], batch: int) -> list[Proposal]
 def cutoffs(study: Study, before: Sequence[Trial]) -> tuple[float, ...]:
     """The objective that a setting needs at each rung to train on, from the trials before it; empty if there are none.
 
-    At rung k, from 0, it has to be among the best of three to the power of k + 1 of all settings so far, or as good
-    as the last of these.
+    It has to be in the better half of all settings so far at the first rung, in the best quarter at the second, and so
+    on, or as good as the last of these.
     """
     needed = []
     for k in range(len(study.rungs) if before else 0):
         scores = sorted((trial.rungs[k] for trial in before if len(trial.rungs) > k), reverse=True)
-        needed.append(scores[min(-(-len(before) // KEEP ** (k + 1)), len(scores)) - 1])
+        needed.append(scores[min(-(-len(before) // HALF ** (k + 1)), len(scores)) - 1])
     return tuple(needed)
 
 

@@ -18,8 +18,8 @@ Space = Mapping[str, tuple[Any, ...]]
 LOOP = ("seed", "run_seed", "max_epochs", "patience", "metric", "history_interval")
 """Training fields that belong to a study and not to a setting."""
 
-KEEP, RUNGS = 3, 4
-"""One of so many settings trains on at each of so many rungs."""
+HALF, THIRD, RUNGS = 2, 3, 4
+"""Of a study with rungs, one of two settings trains on at each of four rungs, whose epochs are thirds of the next."""
 HALVING_BATCH = 32
 """Settings that are proposed together where most are dropped: a batch waits for its longest training."""
 
@@ -161,12 +161,12 @@ def make_study(
 
 
 def halving_rungs(max_epochs: int) -> tuple[int, ...]:
-    """The epochs after which one of three settings trains on: a third of all epochs, a third of that, up to four.
+    """The epochs after which one of two settings trains on: a third of all epochs, a third of that, up to four.
 
     >>> halving_rungs(2000), halving_rungs(10)
     ((24, 74, 222, 666), (1, 3))
     """
-    rungs = tuple(max_epochs // KEEP**k for k in range(RUNGS, 0, -1) if max_epochs >= KEEP**k)
+    rungs = tuple(max_epochs // THIRD**k for k in range(RUNGS, 0, -1) if max_epochs >= THIRD**k)
     if not rungs:
         raise ValueError(f"halving drops settings after a third of the epochs: expected at least 3, got {max_epochs}")
     return rungs

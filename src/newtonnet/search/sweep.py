@@ -11,7 +11,7 @@ from pathlib import Path
 from .executors import Executor, in_process
 from .propose import cutoffs, propose
 from .store import Store
-from .study import KEEP, Study, load_data
+from .study import HALF, Study, load_data
 from .trials import Proposal, Task, Trial, group, run_task
 
 EPOCHS = 3
@@ -150,10 +150,10 @@ class TrialCost:
 
     @property
     def likely(self) -> float:
-        """Seconds of a setting that trains for twice the patience, as most do; one of three passes a rung."""
+        """Seconds of a setting that trains for twice the patience, as most do; one of two passes a rung."""
         epochs = self.study.max_epochs if self.study.patience is None else 2 * self.study.patience
         ends = [min(end, epochs) for end in (0, *self.study.rungs, self.study.max_epochs)]
-        return self.epoch * sum((end - start) * float(KEEP) ** -k for k, (start, end) in enumerate(pairwise(ends)))
+        return self.epoch * sum((end - start) * float(HALF) ** -k for k, (start, end) in enumerate(pairwise(ends)))
 
     @property
     def longest(self) -> float:
