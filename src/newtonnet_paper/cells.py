@@ -112,7 +112,7 @@ def read_stored(
     study, trials = search.read_study(path), search.read_trials(path)
     if study is None or not trials:
         return None
-    usual: dict[str, Any] = {
+    usual = {
         "dataset": dataset,
         "model": model,
         "label": label,
@@ -121,12 +121,8 @@ def read_stored(
         "max_epochs": Study.max_epochs,
         "patience": patience,
         "metric": CATALOGUE[dataset].metric,
-        "rungs": [],
     }
-    described = {"rungs": [], **study}
-    other = [
-        f"{name} {described[name]} instead of {value}" for name, value in usual.items() if described[name] != value
-    ]
+    other = [f"{name} {study[name]} instead of {value}" for name, value in usual.items() if study[name] != value]
     if other:
         warnings.warn(f"{path} is ignored: {', '.join(other)}", stacklevel=2)
         return None
