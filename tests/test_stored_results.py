@@ -31,7 +31,7 @@ def stored_study(path: Path) -> Study:
     """The study that the first line of a file describes, rebuilt field by field."""
     stored = read_study(path)
     assert stored is not None
-    plain = {field.name: stored[field.name] for field in fields(Study)}
+    plain = {field.name: stored[field.name] for field in fields(Study) if field.name in stored}
     plain["space"] = {name: tuple(values) for name, values in plain["space"].items()}
     plain["first"] = tuple((source, changes) for source, changes in plain["first"])
     return Study(**plain)

@@ -86,6 +86,21 @@ def test_a_plan_counts_only_what_is_left_to_try(capsys, tmp_path):
     assert "nothing left to try" in capsys.readouterr().out
 
 
+def test_halving_drops_settings_and_prints_both_counts(capsys, tmp_path):
+    quick = ["--splits", "2", "--max-epochs", "9", "--workers", "1", "--trials", "12", "--halving"]
+    assert run(app, ["search", "digits", "--model", "mlp", *quick]) == 0
+    stored = read_trials(tmp_path / "results/search/digits/mlp-halving.jsonl")
+    complete = sum(not trial.dropped for trial in stored)
+    assert 8 <= complete < 12
+    counts = f"12 settings tried; 24 models started, {2 * complete} of them trained to the end\n"
+    assert capsys.readouterr().out.endswith(counts)
+    assert run(app, ["search", "digits", "--model", "mlp", *quick, "--json"]) == 0
+    row = json.loads(capsys.readouterr().out)["digits"]["mlp-halving"]
+    assert row["models"] == {"started": 24, "complete": 2 * complete}
+    assert run(app, ["search", "digits", "--model", "mlp", *quick, "--plan"]) == 0
+    assert "nothing left to try" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -107,6 +122,8 @@ def test_a_plan_counts_only_what_is_left_to_try(capsys, tmp_path):
         (["digits", "--selection", "mine"], "'mine' is not one of 'paper', 'nested', 'both'"),
         (["digits", "--results", "/dev/null"], "Not a directory; name another place"),
         (["digits", "wisconsin"], "wisconsin: kept untuned"),
+        (["digits", "--halving", "--trials", "8"], "--trials has to be above 8, got 8"),
+        (["digits", "--halving", "--max-epochs", "2"], "--max-epochs has to be at least 3, got 2"),
         ([], "Missing argument"),
         *[([name], f"{name}: kept untuned") for name in UNTOUCHED],
     ],

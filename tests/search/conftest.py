@@ -27,6 +27,13 @@ def made_up(task: Task, *, fails=()) -> list[Trial]:
         none = proposal.number in fails
         return tuple(None if none else score(task, proposal.setting, split, part) for split in splits)
 
+    def rungs(proposal):
+        """Scores at the rungs that it reaches, and whether it is dropped at the last one."""
+        final = sum(value or 0.0 for value in column(proposal, "validation"))
+        reached = [final * (k + 1) for k in range(len(task.study.rungs))]
+        below = [k for k, needed in enumerate(task.cutoffs) if reached[k] < needed]
+        return (tuple(reached[: below[0] + 1]), True) if below else (tuple(reached), False)
+
     return [
         Trial(
             study=task.study.key,
@@ -47,6 +54,8 @@ def made_up(task: Task, *, fails=()) -> list[Trial]:
             response=((1.0,) * 5,) * len(splits),
             records=tuple(f"{proposal.number}-{split}" for split in splits),
             seconds=0.25,
+            rungs=rungs(proposal)[0],
+            dropped=rungs(proposal)[1],
         )
         for proposal in task.proposals
     ]

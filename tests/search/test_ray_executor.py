@@ -111,6 +111,13 @@ def test_a_node_killed_in_the_middle_costs_no_trial(study, cluster, executor, tm
     assert len(unbroken) == 12
 
 
+def test_halving_drops_the_same_settings_as_in_this_process(cluster, executor, tmp_path):
+    halved = make_study(DATASET, "newtonnet", space=SPACE, **LOOP, halving=True)
+    here = search(tmp_path / "here", halved, trials=16)
+    assert any('"dropped":true' in line for line in here)
+    assert search(tmp_path / "there", halved, executor, trials=16) == here
+
+
 def _cut_power(cluster, node):
     """All processes of a node at once: its workers would otherwise finish what they are at."""
     workers = _raylet(node).children(recursive=True)

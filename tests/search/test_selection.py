@@ -61,5 +61,5 @@ def test_a_failed_split_counts_as_nothing_and_is_never_chosen_by_itself(trials):
 
 def test_no_trials_is_no_choice():
     for choose in (paper_selection, nested_selection):
-        with pytest.raises(ValueError, match="no trials"):
+        with pytest.raises(ValueError, match="no complete trials"):
             choose([])

@@ -244,8 +244,8 @@ def test_ctrl_c_after_the_last_look_is_not_lost(graph, members, monkeypatch, tmp
     splits, configs = members
     whole = Parts.train
 
-    def interrupted(self, after):
-        whole(self, after)
+    def interrupted(self, after, *, until):
+        whole(self, after, until=until)
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(Parts, "train", interrupted)
@@ -494,10 +494,10 @@ def test_members_that_were_put_together_and_not_trained_fail_too(graph, monkeypa
     monkeypatch.setattr("newtonnet.training.parts.CACHED", 1)
     train = Parts.train
 
-    def all_are_started(self, after):
+    def all_are_started(self, after, *, until):
         for part in range(len(self.runs)):
             self.start(part)
-        train(self, after)
+        train(self, after, until=until)
 
     monkeypatch.setattr(Parts, "train", all_are_started)
     _, records = run(graph, stop=after(5), threads=1)

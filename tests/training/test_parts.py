@@ -153,7 +153,7 @@ def test_parts_keep_all_threads_busy_and_progress_counts_all(graph, members):
     parts = Parts(model, graph, splits, configs, device="cpu", threads=3, max_memory=None)
     assert parts.sizes == (2, 2, 3)
     assert parts.report().training == 7
-    parts.train(lambda: None)
+    parts.train(lambda: None, until=25)
     assert (parts.report().training, parts.report().epoch) == (0, 25)
 
 
@@ -176,3 +176,44 @@ def test_parts_train_in_as_many_threads_as_can_be_started(graph, members, monkey
     monkeypatch.setattr(threading.Thread, "start", limited)
     same(train(graph, *members, threads=3), expected)
     assert len(started) == most
+
+
+def test_members_dropped_at_a_rung_end_there_and_the_others_train_as_without_it(graph, members, monkeypatch):
+    splits, configs = members
+    whole = train(graph, splits, configs, threads=1)[1]
+    seen, kept = [], np.array([True, False, True, True, False, True, False])
+
+    def keep(rung):
+        seen.append(rung)
+        return kept
+
+    short = [replace(config, max_epochs=4) for config in configs]
+    until = train(graph, splits, short, threads=1)[1]
+    for threads, cached in ((1, 8 << 20), (1, 1), (2, 1)):
+        seen.clear()
+        monkeypatch.setattr("newtonnet.training.parts.CACHED", cached)
+        records = train(graph, splits, configs, threads=threads, rungs=(4, 9), keep=keep)[1]
+        assert [rung.epoch for rung in seen] == [4, 9]
+        np.testing.assert_allclose(seen[0].validation, [record.outcome.validation for record in until])
+        assert seen[0].training.all()
+        assert not seen[1].training[~kept].any()
+        for record, full, early, stays in zip(records, whole, until, kept, strict=True):
+            expected = (full if stays else early).outcome
+            assert (record.outcome.epochs, record.outcome.best_epoch) == (expected.epochs, expected.best_epoch)
+            assert record.outcome.test == pytest.approx(expected.test)
+
+
+def test_a_member_that_failed_has_no_score_at_a_rung(graph, members):
+    splits, configs = members
+    model = build("newtonnet", graph, OPTIONS, seeds=[config.seed for config in configs])
+    parts = Parts(model, graph, splits, configs, device="cpu", threads=1, max_memory=None)
+    parts.train(lambda: None, until=3)
+    assert not np.isnan(parts.rung(3).validation).any()
+    parts.runs[0].failed[2] = True
+    assert np.flatnonzero(np.isnan(parts.rung(3).validation)).tolist() == [2]
+
+
+@pytest.mark.parametrize("rungs", [(5, 3), (3, 3), (0, 3)])
+def test_rungs_out_of_order_are_refused(graph, members, rungs):
+    with pytest.raises(ValueError, match="rungs are ascending epochs"):
+        train(graph, *members, rungs=rungs, keep=lambda rung: rung.training)

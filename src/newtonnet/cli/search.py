@@ -32,6 +32,13 @@ def search(
     protocol: options.Protocol = "random",
     max_epochs: options.MaxEpochs = 2000,
     patience: options.Patience = 200,
+    halving: Annotated[
+        bool,
+        typer.Option(
+            "--halving",
+            help="Drop settings early: after 1/81 of the epochs the better half trains on, then the best quarter.",
+        ),
+    ] = False,
     workers: options.Workers = None,
     executor: options.ExecutorName = "local",
     address: options.Address = None,
@@ -50,13 +57,22 @@ def search(
 
     Example: newtonnet search cora chameleon --model bernnet --model gcn --trials 40 --time-limit 100m
     """
-    from newtonnet.search import open_store, sweep_all, write_best
+    from newtonnet.search import REFERENCE, open_store, sweep_all, write_best
 
     deadline = None if time_limit is None else time.monotonic() + options.seconds(time_limit)
     place = options.Place(executor, address, workers)
     if plan and executor == "ray" and workers is None:
         raise ValueError("--plan with --executor ray needs --workers, the number of cores of the cluster")
-    limits = {"splits": splits, "max_epochs": max_epochs, "patience": patience or None}
+    if halving and trials <= REFERENCE:
+        raise ValueError(
+            f"--halving trains the first {REFERENCE} settings to the end, to compare the next ones with: --trials "
+            f"has to be above {REFERENCE}, got {trials}"
+        )
+    if halving and max_epochs < 3:
+        raise ValueError(
+            f"--halving drops settings after a third of the epochs: --max-epochs has to be at least 3, got {max_epochs}"
+        )
+    limits = {"splits": splits, "max_epochs": max_epochs, "patience": patience or None, "halving": halving}
     studies = _studies(datasets, model, protocol=protocol, data_root=data_root, **limits)
     if plan:
         _print_plan(studies, results, trials, workers=place.count, data_root=data_root, json=json)
@@ -118,7 +134,8 @@ def _watch(
 
         def show(study: "Study") -> None:
             key, title, done = study.key, f"{study.name} on {study.dataset}", len(found[study.key])
-            best = f"best validation {max(0.0, *(trial.objective for trial in found[key])):.4f}"
+            complete = [trial.objective for trial in found[key] if not trial.dropped]
+            best = f"best validation {max(complete, default=0.0):.4f}"
             if key not in bars:
                 bars[key] = bar.add_task(title, total=wanted, note="")
             bar.update(bars[key], completed=done, note=f"{done}/{wanted} trials, {best}", visible=done < wanted)
@@ -170,7 +187,7 @@ def _print_results(
     studies: "list[Study]", found: "dict[str, list[Trial]]", trials: int, *, chosen: str, json: bool
 ) -> None:
     """Print the best setting of every study by both selections, beside the published number."""
-    from newtonnet.search import SELECTIONS, count_left, summarise_study
+    from newtonnet.search import SELECTIONS, count_left, count_models, summarise_study
 
     if json:
         table: dict[str, dict[str, Any]] = {}
@@ -192,6 +209,9 @@ def _print_results(
             line += f" of {trials}; run the same command to continue"
         elif len(have) < trials:
             line += f" of {trials}; the search space has no more"
+        if study.rungs:
+            models = count_models(study, have)
+            line += f"; {models['started']} models started, {models['complete']} of them trained to the end"
         print(line + ("" if published is None else f"; the paper: {published[0]:.2f} ± {published[1]:.1f}"))
 
 

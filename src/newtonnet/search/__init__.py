@@ -2,13 +2,14 @@
 
 from . import published
 from .executors import Executor, in_process, on_ray, processes
-from .propose import propose
+from .propose import cutoffs, propose
 from .selection import SELECTIONS, Selection, best_trial
 from .settings import UNTOUCHED, find_setting, first_settings
 from .store import (
     BusyError,
     Store,
     best_path,
+    count_models,
     find_best,
     lock_path,
     open_store,
@@ -25,15 +26,17 @@ from .study import (
     difference,
     first_trials,
     free,
+    halving_rungs,
     identity,
     make_study,
     model_space,
     point,
 )
-from .sweep import count_left, measure, sweep, sweep_all
+from .sweep import REFERENCE, count_left, measure, sweep, sweep_all
 from .trials import Trial, shape_key
 
 __all__ = [
+    "REFERENCE",
     "SELECTIONS",
     "UNTOUCHED",
     "BusyError",
@@ -46,6 +49,8 @@ __all__ = [
     "best_path",
     "best_trial",
     "count_left",
+    "count_models",
+    "cutoffs",
     "default_setting",
     "difference",
     "find_best",
@@ -53,6 +58,7 @@ __all__ = [
     "first_settings",
     "first_trials",
     "free",
+    "halving_rungs",
     "identity",
     "in_process",
     "lock_path",

@@ -1,4 +1,4 @@
-"""Which settings a batch tries: a function of the study and of the results of the earlier batches."""
+"""Which settings a batch tries, and what each has to reach: functions of the study and of the earlier results."""
 
 import hashlib
 import itertools
@@ -9,7 +9,7 @@ import numpy as np
 
 from newtonnet.meaning import lacking
 
-from .study import Study, difference, identity, point
+from .study import HALF, Study, difference, identity, point
 from .trials import Proposal, Trial
 
 ASKS = 4
@@ -48,6 +48,19 @@ def propose(study: Study, before: Sequence[Trial], batch: int) -> list[Proposal]
     for number, changes in zip(range(start + len(proposals), start + study.batch), fresh, strict=False):
         proposals.append(Proposal(number, "proposed", changes))
     return proposals
+
+
+def cutoffs(study: Study, before: Sequence[Trial]) -> tuple[float, ...]:
+    """The objective that a setting needs at each rung to train on, from the trials before it; empty if there are none.
+
+    It has to be in the better half of all settings so far at the first rung, in the best quarter at the second, and so
+    on, or as good as the last of these.
+    """
+    needed = []
+    for k in range(len(study.rungs) if before else 0):
+        scores = sorted((trial.rungs[k] for trial in before if len(trial.rungs) > k), reverse=True)
+        needed.append(scores[min(-(-len(before) // HALF ** (k + 1)), len(scores)) - 1])
+    return tuple(needed)
 
 
 def _seed(study: Study, batch: int) -> int:

@@ -36,11 +36,9 @@ class Selection:
 
 
 def best_trial(trials: Sequence[Trial]) -> Trial:
-    """The trial with the best mean validation score over the splits; the earliest of equal ones."""
-    if not trials:
-        raise ValueError("there are no trials to select from")
+    """The complete trial with the best mean validation score over the splits; the earliest of equal ones."""
     # Rounded: means of the same scores in another order differ in the last digit.
-    return min(trials, key=lambda trial: (-round(trial.objective, 12), trial.number))
+    return min(_complete(trials), key=lambda trial: (-round(trial.objective, 12), trial.number))
 
 
 def paper_selection(trials: Sequence[Trial]) -> Selection:
@@ -54,10 +52,7 @@ def paper_selection(trials: Sequence[Trial]) -> Selection:
 
 def nested_selection(trials: Sequence[Trial]) -> Selection:
     """For each split the setting that is best on that split's own validation nodes; the earliest of equal ones."""
-    if not trials:
-        raise ValueError("there are no trials to select from")
-
-    order = sorted(trials, key=lambda trial: trial.number)
+    order = sorted(_complete(trials), key=lambda trial: trial.number)
     scores = np.array([trial.validation for trial in order], dtype=np.float64)  # NaN where a trial failed
     chosen = [order[i] for i in np.where(np.isnan(scores), -np.inf, scores).argmax(axis=0)]
     return Selection(
@@ -65,6 +60,14 @@ def nested_selection(trials: Sequence[Trial]) -> Selection:
         tuple(trial.validation[split] for split, trial in enumerate(chosen)),
         tuple(trial.test[split] for split, trial in enumerate(chosen)),
     )
+
+
+def _complete(trials: Sequence[Trial]) -> list[Trial]:
+    """Without those that halving dropped; an error if there are no others."""
+    complete = [trial for trial in trials if not trial.dropped]
+    if not complete:
+        raise ValueError("there are no complete trials to select from")
+    return complete
 
 
 SELECTIONS = {"paper": paper_selection, "nested": nested_selection}

@@ -131,7 +131,8 @@ def _header(line: bytes) -> dict[str, Any]:
     found = parse_json(without_sum(line.decode()))
     if not isinstance(found, dict) or not isinstance(found.get("study"), dict) or found.keys() != {"key", "study"}:
         raise ValueError("expected a study with its key")
-    missing = {*(item.name for item in fields(Study)), "defaults", "numerics"} - found["study"].keys()
+    needed = {item.name for item in fields(Study) if item.name != "rungs"} | {"defaults", "numerics"}
+    missing = needed - found["study"].keys()
     if missing:
         raise ValueError(f"expected a study with the field {min(missing)}")
     for name in ("space", "fixed", "defaults"):
@@ -157,7 +158,8 @@ def write_best(results: str | Path, study: Study, trials: Sequence[Trial]) -> No
     """Update the row of a study in the table of best settings, which is ordered by graph and study."""
     valid = valid_trials(study, trials)
     with locked(lock_path(results, "best")):
-        table, row = _read_best(results), summarise_study(study, valid) if valid else None
+        known = any(not trial.dropped for trial in valid)
+        table, row = _read_best(results), summarise_study(study, valid) if known else None
         if table.get(study.dataset, {}).get(study.name) == row:
             return
         if row is None:
@@ -197,11 +199,21 @@ def summarise_study(study: Study, trials: Sequence[Trial]) -> dict[str, Any]:
         "max_epochs": study.max_epochs,
         "patience": study.patience,
         "study": study.key,
+        **({"models": count_models(study, trials)} if study.rungs else {}),
     }
 
 
+def count_models(study: Study, trials: Sequence[Trial]) -> dict[str, int]:
+    """How many models, settings times splits, were started, and how many of them were trained to the end."""
+    complete = sum(not trial.dropped for trial in trials)
+    return {"started": len(trials) * study.splits, "complete": complete * study.splits}
+
+
 def find_best(results: str | Path, dataset: str, model: str) -> dict[str, Any] | None:
-    """The row of a model on a graph in the table, preferably of random splits; None if there is none."""
+    """The row of a model on a graph in the table, preferably of random splits; None if there is none.
+
+    Rows are ordered by name, so a search that dropped no settings comes before one that did.
+    """
     rows = [row for row in _read_best(results).get(dataset, {}).values() if row["model"] == model and not row["label"]]
     return min(rows, key=lambda row: row["protocol"] != "random", default=None)
 

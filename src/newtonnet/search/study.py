@@ -18,6 +18,11 @@ Space = Mapping[str, tuple[Any, ...]]
 LOOP = ("seed", "run_seed", "max_epochs", "patience", "metric", "history_interval")
 """Training fields that belong to a study and not to a setting."""
 
+HALF, THIRD, RUNGS = 2, 3, 4
+"""Of a study with rungs, one of two settings trains on at each of four rungs, whose epochs are thirds of the next."""
+HALVING_BATCH = 32
+"""Settings that are proposed together where most are dropped: a batch waits for its longest training."""
+
 _PENALTY = ("variant", "penalty", "flipped", "slices", "pivot", "homophily", "homophily_start", "homophily_interval")
 
 
@@ -49,16 +54,18 @@ class Study:
     """Number of settings that are proposed together, from the results of all earlier batches."""
     max_population: int = 40
     """Maximum number of members that train side by side; all splits of one setting always train together."""
+    rungs: tuple[int, ...] = ()
+    """Epochs after which successive halving drops settings; without any, all settings train to the end."""
 
     @property
     def name(self) -> str:
-        """Model, label and protocol, as used in file names and tables.
+        """Model, label, protocol and whether settings are dropped, as used in file names and tables.
 
-        >>> Study("cora", "", "mlp").name, Study("cora", "", "mlp", label="wide", protocol="fixed").name
-        ('mlp', 'mlp-wide-fixed')
+        >>> Study("cora", "", "mlp").name, Study("cora", "", "mlp", label="wide", protocol="fixed", rungs=(9,)).name
+        ('mlp', 'mlp-wide-fixed-halving')
         """
         protocol = "" if self.protocol == "random" else self.protocol
-        return "-".join(part for part in (self.model, self.label, protocol) if part)
+        return "-".join(part for part in (self.model, self.label, protocol, "halving" if self.rungs else "") if part)
 
     @property
     def data(self) -> tuple[str, str, str, int]:
@@ -75,7 +82,8 @@ class Study:
         base = self.base()
         defaults = {**asdict(base.options), **asdict(base.config)}
         defaults = {name: value for name, value in defaults.items() if name not in ADDED or value != ADDED[name]}
-        described: dict[str, Any] = json.loads(json.dumps({**vars(self), "defaults": defaults, "numerics": NUMERICS}))
+        own = {name: value for name, value in vars(self).items() if name != "rungs" or value}  # came later
+        described: dict[str, Any] = json.loads(json.dumps({**own, "defaults": defaults, "numerics": NUMERICS}))
         return described
 
     def base(self) -> Setting:
@@ -101,8 +109,9 @@ def make_study(
     max_epochs: int = 2000,
     patience: int | None = 200,
     metric: str | None = None,
-    batch: int = 8,
+    batch: int | None = None,
     max_population: int = 40,
+    halving: bool = False,
     data_root: str | Path | None = None,
 ) -> Study:
     """The study of a model on a graph of the catalogue.
@@ -119,13 +128,16 @@ def make_study(
         max_epochs: maximum number of epochs.
         patience: epochs without a better validation score before training stops; None: never stop early.
         metric: the graph's own if not given.
-        batch: number of settings that are proposed together.
+        batch: number of settings that are proposed together; if not given 8, or 32 with ``halving``.
         max_population: maximum number of members that train side by side.
+        halving: drop settings early by :func:`halving_rungs`.
         data_root: folder with raw data sets.
 
     Returns:
         The study, with the checksum of the graph and its first settings filled in.
     """
+    if batch is None:
+        batch = HALVING_BATCH if halving else Study.batch
     if batch < 1 or max_population < 1:
         raise ValueError(f"batch and max_population must be at least 1, got {batch} and {max_population}")
     loaded = load_dataset(dataset, data_root=data_root)
@@ -143,8 +155,21 @@ def make_study(
         metric=metric or loaded.entry.metric,
         batch=batch,
         max_population=max_population,
+        rungs=halving_rungs(max_epochs) if halving else (),
     )
     return replace(bare, first=first_trials(bare, first))
+
+
+def halving_rungs(max_epochs: int) -> tuple[int, ...]:
+    """The epochs after which one of two settings trains on: a third of all epochs, a third of that, up to four.
+
+    >>> halving_rungs(2000), halving_rungs(10)
+    ((24, 74, 222, 666), (1, 3))
+    """
+    rungs = tuple(max_epochs // THIRD**k for k in range(RUNGS, 0, -1) if max_epochs >= THIRD**k)
+    if not rungs:
+        raise ValueError(f"halving drops settings after a third of the epochs: expected at least 3, got {max_epochs}")
+    return rungs
 
 
 def first_trials(study: Study, given: Sequence[Setting]) -> tuple[tuple[str, Mapping[str, Any]], ...]:

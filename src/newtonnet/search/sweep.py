@@ -5,18 +5,22 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 from .executors import Executor, in_process
-from .propose import propose
+from .propose import cutoffs, propose
 from .store import Store
-from .study import Study, load_data
+from .study import HALF, Study, load_data
 from .trials import Proposal, Task, Trial, group, run_task
 
 EPOCHS = 3
 """Epochs that :func:`measure` times, after one that warms up."""
 SETTINGS = 3
 """Settings of the first batch that :func:`measure` trains."""
+
+REFERENCE = 8
+"""With halving, the first settings, which all train to the end and are what the next ones are compared with."""
 
 Stop = Callable[[float], bool]
 """From the seconds that the next task is expected to take to whether to stop before it."""
@@ -72,13 +76,19 @@ def sweep_all(
                 yield task.study, trial
 
 
-def _open_batch(study: Study, trials: Sequence[Trial], wanted: int) -> list[Proposal]:
-    """The untried settings of the first unfinished batch on the way to ``wanted`` trials; empty if there is none."""
+def _open_batch(study: Study, trials: Sequence[Trial], wanted: int) -> tuple[list[Proposal], tuple[float, ...]]:
+    """The untried settings of the first unfinished batch on the way to ``wanted`` trials, if any, and their cutoffs.
+
+    With halving, the rest of the first batch waits for its first settings, which all train to the end.
+    """
     there = {trial.number: trial for trial in trials}
     missing = next((number for number in range(wanted) if number not in there), None)
     if missing is None:
-        return []
+        return [], ()
     batch = missing // study.batch
+    begin = batch * study.batch
+    if study.rungs and batch == 0:
+        begin, wanted = (0, min(wanted, REFERENCE)) if missing < REFERENCE else (REFERENCE, wanted)
     proposals = propose(study, [there[number] for number in range(batch * study.batch)], batch)
     for proposal in proposals:
         if proposal.number in there and there[proposal.number].setting != proposal.setting:
@@ -86,13 +96,14 @@ def _open_batch(study: Study, trials: Sequence[Trial], wanted: int) -> list[Prop
                 f"trial {proposal.number} of {study.name} on {study.dataset} is not what is proposed here; continue "
                 "with the versions of newtonnet and optuna that began this batch, or move its file away"
             )
-    return [proposal for proposal in proposals if proposal.number < wanted and proposal.number not in there]
+    left = [proposal for proposal in proposals if proposal.number < wanted and proposal.number not in there]
+    return left, cutoffs(study, [there[number] for number in range(begin)])
 
 
 def count_left(study: Study, trials: Sequence[Trial], wanted: int) -> int:
     """Number of settings still to try of ``wanted``; 0 if the space has no others."""
     numbers = {trial.number for trial in trials}
-    return sum(number not in numbers for number in range(wanted)) if _open_batch(study, trials, wanted) else 0
+    return sum(number not in numbers for number in range(wanted)) if _open_batch(study, trials, wanted)[0] else 0
 
 
 class _State:
@@ -107,7 +118,7 @@ class _State:
     def next_task(self) -> Task | None:
         """The next task that can run now; a batch is opened once the previous one is finished."""
         if not self.ready and not self.running:
-            self.ready.extend(group(self.study, _open_batch(self.study, list(self.trials.values()), self.wanted)))
+            self.ready.extend(group(self.study, *_open_batch(self.study, list(self.trials.values()), self.wanted)))
         return self.ready[0] if self.ready else None
 
     def start(self) -> Task:
@@ -139,9 +150,10 @@ class TrialCost:
 
     @property
     def likely(self) -> float:
-        """Seconds of a setting that trains for twice the patience, as most do."""
+        """Seconds of a setting that trains for twice the patience, as most do; one of two passes a rung."""
         epochs = self.study.max_epochs if self.study.patience is None else 2 * self.study.patience
-        return self.epoch * min(epochs, self.study.max_epochs)
+        ends = [min(end, epochs) for end in (0, *self.study.rungs, self.study.max_epochs)]
+        return self.epoch * sum((end - start) * float(HALF) ** -k for k, (start, end) in enumerate(pairwise(ends)))
 
     @property
     def longest(self) -> float:
@@ -152,7 +164,7 @@ class TrialCost:
 def measure(study: Study, *, data_root: str | Path | None = None) -> TrialCost:
     """Train the study's first settings for a few epochs and measure the time."""
     data = load_data(*study.data, data_root=data_root)
-    short = replace(study, max_epochs=1 + EPOCHS, patience=None)
+    short = replace(study, max_epochs=1 + EPOCHS, patience=None, rungs=())
     seconds: list[float] = []
     ticks: list[float] = []
     for proposal in propose(study, [], 0)[:SETTINGS]:

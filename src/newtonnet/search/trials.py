@@ -8,17 +8,23 @@ from pathlib import Path
 from types import NoneType
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from newtonnet.datasets import Split
 from newtonnet.files import parse_json
 from newtonnet.graphs import Graph
 from newtonnet.kernels import use_threads
 from newtonnet.nn import build
-from newtonnet.training import SHARED, OnEpoch, Record, Setting, fit
+from newtonnet.training import SHARED, OnEpoch, Record, Rung, Setting, fit
 
 from .study import Study, load_data
 
 SplitScores = tuple[float | None, ...]
 """One number for each split; None where training failed."""
+
+LATER = {"rungs", "dropped"}
+"""Fields of a trial that its line has only in a study with rungs."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,8 @@ class Task:
 
     study: Study
     proposals: tuple[Proposal, ...]
+    cutoffs: tuple[float, ...] = ()
+    """The objective that a setting needs at each rung of the study to train on; none where all train to the end."""
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -78,6 +86,10 @@ class Trial:
     """Ids of the runs."""
     seconds: float
     """Training time of its population, divided by the trials in it."""
+    rungs: tuple[float, ...] = ()
+    """The objective at each rung of the study that it has reached."""
+    dropped: bool = False
+    """Whether it was dropped at the last of these rungs, so that its scores are those up to there."""
 
     @property
     def failed(self) -> int:
@@ -90,8 +102,9 @@ class Trial:
         return sum(score or 0.0 for score in self.validation) / len(self.validation)
 
     def to_json(self) -> str:
-        """One line of JSON."""
-        return json.dumps(asdict(self), allow_nan=False, separators=(",", ":"))
+        """One line of JSON; without rungs as it was before there were any."""
+        data = {name: value for name, value in asdict(self).items() if name not in LATER or self.rungs}
+        return json.dumps(data, allow_nan=False, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, line: str) -> "Trial":
@@ -99,7 +112,7 @@ class Trial:
         try:
             data = parse_json(line)
             names = {field.name for field in fields(cls)}
-            if set(data) != names:
+            if set(data) not in (names, names - LATER):
                 raise ValueError(f"fields {sorted(set(data) ^ names)}")
             _check_line(data)
             return cls(**{name: value if name == "setting" else _as_tuples(value) for name, value in data.items()})
@@ -108,7 +121,14 @@ class Trial:
 
 
 _BY_SPLIT = ("train", "validation", "test", "accuracy", "epochs", "best_epoch", "homophily", "values", "records")
-_SINGLE: dict[str, Any] = {"study": str, "number": int, "source": str, "setting": dict, "seconds": (int, float)}
+_SINGLE: dict[str, Any] = {
+    "study": str,
+    "number": int,
+    "source": str,
+    "setting": dict,
+    "seconds": (int, float),
+    "dropped": bool,
+}
 _NUMBER = (float, int, NoneType)
 
 
@@ -120,7 +140,7 @@ def _check_line(data: Mapping[str, Any]) -> None:
         elif name in ("values", "response"):
             fits = isinstance(value, list) and all(_is_list(row, _NUMBER) for row in value)
         else:
-            fits = _is_list(value, str if name == "records" else _NUMBER)
+            fits = _is_list(value, {"records": str, "rungs": (float, int)}.get(name, _NUMBER))
         if not fits:
             raise ValueError(f"{name} {value!r:.60}")
     if data["number"] not in data["beside"]:
@@ -143,14 +163,14 @@ def shape_key(setting: Setting) -> str:
     return repr((setting.options, *(getattr(setting.config, name) for name in SHARED)))
 
 
-def group(study: Study, proposals: Sequence[Proposal]) -> list[Task]:
+def group(study: Study, proposals: Sequence[Proposal], cutoffs: tuple[float, ...] = ()) -> list[Task]:
     """Proposals of the same shape put together, in order, into populations no larger than the study allows."""
     shapes: dict[str, list[Proposal]] = {}
     for proposal in proposals:
         shapes.setdefault(shape_key(study.setting(proposal.setting)), []).append(proposal)
     size = max(1, study.max_population // study.splits)
     tasks = [
-        Task(study, tuple(alike[start : start + size]))
+        Task(study, tuple(alike[start : start + size]), cutoffs)
         for alike in shapes.values()
         for start in range(0, len(alike), size)
     ]
@@ -161,16 +181,41 @@ def run_task(task: Task, graph: Graph, splits: Sequence[Split], *, on_epoch: OnE
     """Train the task's settings on every split as one population, on one thread.
 
     One thread, so that results do not depend on the number of cores. Split i trains with seed i, as in
-    ``newtonnet train``. ``on_epoch`` is called after every epoch.
+    ``newtonnet train``. ``on_epoch`` is called after every epoch. At a rung, all splits of a setting are dropped or
+    none, by the mean of their scores.
     """
     settings = [task.study.setting(proposal.setting) for proposal in task.proposals]
     configs = [replace(setting.config, seed=split.index) for setting in settings for split in splits]
+    reached: list[list[float]] = [[] for _ in settings]
+    dropped = np.zeros(len(settings), dtype=np.bool_)
+
+    def keep(rung: Rung) -> NDArray[np.bool_]:
+        scores = np.nan_to_num(rung.validation).reshape(len(settings), -1).mean(axis=1).round(6)
+        for i in np.flatnonzero(~dropped):
+            reached[i].append(float(scores[i]))
+        training = rung.training.reshape(len(settings), -1).any(axis=1)  # one that has ended is complete
+        if task.cutoffs:
+            dropped[~dropped & training & (scores < task.cutoffs[task.study.rungs.index(rung.epoch)])] = True
+        return np.repeat(~dropped, len(splits))
+
     with use_threads(1):
         population = build(task.study.model, graph, settings[0].options, seeds=[config.seed for config in configs])
-        records = fit(population, graph, [*splits] * len(settings), configs, on_epoch=on_epoch)
-    return [
+        records = fit(
+            population,
+            graph,
+            [*splits] * len(settings),
+            configs,
+            on_epoch=on_epoch,
+            rungs=task.study.rungs,
+            keep=keep,
+        )
+    trials = [
         make_trial(task, proposal, records[i * len(splits) : (i + 1) * len(splits)])
         for i, proposal in enumerate(task.proposals)
+    ]
+    return [
+        replace(trial, rungs=tuple(scores), dropped=bool(gone))
+        for trial, scores, gone in zip(trials, reached, dropped, strict=True)
     ]
 
 

@@ -11,7 +11,7 @@ from .checkpoint import (
 from .config import GAMMAS, NUMBER_LOSSES, OUTDATED, SHARED, Config, Setting, check_configs, override
 from .engine import check_splits, fit
 from .in_memory import roc_auc
-from .loop import CURVES, Batch, Evaluation, FinalEvaluation, OnEpoch, Progress, Run, Source
+from .loop import CURVES, Batch, Evaluation, FinalEvaluation, Keep, OnEpoch, Progress, Run, Rung, Source
 from .record import (
     ADDED,
     FREQUENCIES,
@@ -42,11 +42,13 @@ __all__ = [
     "Estimate",
     "Evaluation",
     "FinalEvaluation",
+    "Keep",
     "OnEpoch",
     "Outcome",
     "Progress",
     "Record",
     "Run",
+    "Rung",
     "Setting",
     "Source",
     "Summary",

@@ -18,7 +18,7 @@ from newtonnet.nn import Population
 
 from .checkpoint import deferred_interrupt, load_checkpoint, save_checkpoint
 from .config import NUMBER_LOSSES, Config, check_configs
-from .loop import OnEpoch
+from .loop import Keep, OnEpoch
 from .parts import Parts
 from .record import Record, make_records, record_id
 
@@ -37,6 +37,8 @@ def fit(
     max_memory: int | None = None,
     stop: Callable[[], bool] | None = None,
     on_epoch: OnEpoch | None = None,
+    rungs: Sequence[int] = (),
+    keep: Keep | None = None,
 ) -> list[Record]:
     """Train every member on its split and leave the model at its members' best validation states.
 
@@ -60,6 +62,9 @@ def fit(
         stop: called after every epoch, or now and then where parts train side by side; where it returns True, training
             ends there as if the epochs were used up. Members that had not begun fail.
         on_epoch: called as often as ``stop`` with the progress so far.
+        rungs: epochs, ascending, at which all members wait for each other and ``keep`` decides who trains on; not
+            together with ``checkpoint``.
+        keep: called at every rung with where the members are; the others end there as if their epochs were used up.
 
     Returns:
         One record for each member, in order.
@@ -74,18 +79,20 @@ def fit(
     size = f"{graph.features.shape[1]} features, {graph.classes} classes"  # empty ones are in no checksum
     fingerprint = hashlib.sha256("".join([*ids, size]).encode()).hexdigest()
     model.to(device)
+    if rungs and (checkpoint is not None or keep is None or list(rungs) != sorted({*rungs}) or rungs[0] < 1):
+        raise ValueError(f"rungs are ascending epochs with a function keep and no checkpoint, got {tuple(rungs)}")
     threads = torch.get_num_threads() if threads is None else threads
     if threads < 1:
         raise ValueError(f"threads must be at least 1, got {threads}")
     parts = Parts(model, graph, splits, configs, device=device, threads=threads, max_memory=max_memory)
     if checkpoint is not None and checkpoint.exists():
         parts.restore(load_checkpoint(checkpoint, fingerprint=fingerprint))
-    saved = time.monotonic()
+    saved, stopped = time.monotonic(), False
     try:
         with deferred_interrupt() as release, kept_memory():
 
             def after() -> bool:
-                nonlocal saved
+                nonlocal saved, stopped
                 if on_epoch is not None:
                     on_epoch(parts.report())
                 if checkpoint is not None and time.monotonic() - saved > checkpoint_seconds:
@@ -93,9 +100,17 @@ def fit(
                         save_checkpoint(checkpoint, parts.state(), fingerprint=fingerprint)
                     saved = time.monotonic()
                 release()
-                return stop is not None and stop()
+                stopped = stop is not None and stop()
+                return stopped
 
-            parts.train(after)
+            for rung in rungs:
+                parts.train(after, until=rung)
+                if stopped:
+                    break
+                if keep is not None:
+                    parts.drop(keep(parts.rung(rung)))
+            if not stopped:
+                parts.train(after, until=configs[0].max_epochs)
             release()
     except KeyboardInterrupt:
         with parts.paused():

@@ -129,6 +129,21 @@ OnEpoch = Callable[[Progress], None]
 """Called after every epoch."""
 
 
+@dataclass(frozen=True, eq=False)
+class Rung:
+    """Where a population is when it is decided which members train on."""
+
+    epoch: int
+    validation: NDArray[np.float64]
+    """Best validation score of each member so far, ``(P,)``; NaN where there is none or it has failed."""
+    training: NDArray[np.bool_]
+    """Whether it still trains, ``(P,)``."""
+
+
+Keep = Callable[[Rung], NDArray[np.bool_]]
+"""From where a population is to the members that train on, ``(P,)``."""
+
+
 class Run:
     """The state of one training: what still trains, and what every member has reached.
 
@@ -278,6 +293,12 @@ class Run:
         going = finite if patience is None else finite & (self.epoch - self.best_epoch[self.places] < patience)
         if not going.all():
             left = torch.from_numpy(np.flatnonzero(going)).to(self.device)
+            self._keep(left, self.members[left])
+
+    def drop(self, kept: NDArray[np.bool_]) -> None:
+        """Go on without the members that are not ``kept``, ``(P,)``; what they have reached stays."""
+        left = torch.from_numpy(np.flatnonzero(kept[self.places])).to(self.device)
+        if len(left) < len(self.members):
             self._keep(left, self.members[left])
 
     def _keep(self, left: Tensor, members: Tensor) -> None:

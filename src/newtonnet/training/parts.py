@@ -8,7 +8,9 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from newtonnet.datasets import Split
@@ -18,7 +20,7 @@ from newtonnet.nn import Inputs, Noise, Population
 
 from .config import Config
 from .in_memory import graph_source
-from .loop import Progress, Run
+from .loop import Progress, Run, Rung
 
 CACHED = 8 << 20
 """Bytes that torch's own operations keep for a part's backward pass, at most, if it has more than one member."""
@@ -126,20 +128,20 @@ class Parts:
             run = self.runs[part] = Run(self.model.take(members), self.source.take(members), configs)
         return run
 
-    def train(self, after: Callable[[], bool]) -> None:
-        """Train all parts to their ends, or until ``after`` returns True or raises, each at the end of an epoch."""
+    def train(self, after: Callable[[], bool], *, until: int) -> None:
+        """Train all parts up to an epoch, or until ``after`` returns True or raises, each at the end of an epoch."""
         side_by_side = min(self.threads, sum(run is None or not run.finished for run in self.runs))
-        if side_by_side > 1 and self._train_side_by_side(side_by_side, after):
+        if side_by_side > 1 and self._train_side_by_side(side_by_side, after, until):
             return
         with use_threads(self.threads, torch_count=self.threads if self.graph.nodes >= MANY else 1):
             for part in range(len(self.runs)):
                 run = self.start(part)
-                while not run.finished:
+                while not run.finished and run.epoch < until:
                     self._step(part, run)
                     if after():
                         return
 
-    def _train_side_by_side(self, count: int, after: Callable[[], bool]) -> bool:
+    def _train_side_by_side(self, count: int, after: Callable[[], bool], until: int) -> bool:
         """Train in several threads, or in as many as can be started; False if there are none."""
         waiting, turn, stop = iter(range(len(self.runs))), threading.Lock(), threading.Event()
 
@@ -151,7 +153,7 @@ class Parts:
                         if part is None:
                             return
                         run = self.start(part)
-                    while not run.finished:
+                    while not run.finished and run.epoch < until:
                         self._step(part, run)
                         if stop.is_set():
                             return
@@ -176,6 +178,20 @@ class Parts:
             self.broken.add(part)
             run.step()
             self.broken.discard(part)
+
+    def rung(self, epoch: int) -> Rung:
+        """Where all members are, after they were trained up to an epoch."""
+        runs = [self.start(part) for part in range(len(self.runs))]
+        training = np.zeros(len(self.configs), dtype=np.bool_)
+        for members, run in zip(self.members, runs, strict=True):
+            training[members[run.places].numpy()] = not run.finished
+        reached = [np.where(run.failed, np.nan, run.best_scores[1]) for run in runs]
+        return Rung(epoch, np.concatenate(reached), training)
+
+    def drop(self, kept: NDArray[np.bool_]) -> None:
+        """Go on without the members that are not ``kept``, ``(P,)``."""
+        for part, members in enumerate(self.members):
+            self.start(part).drop(kept[members.numpy()])
 
     def paused(self) -> ExitStack:
         """A context in which every run is at the end of an epoch and waits there."""

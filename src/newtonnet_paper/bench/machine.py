@@ -11,7 +11,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from newtonnet import __version__
 from newtonnet.graphs import Graph, normalised_operator, propagate
@@ -19,8 +21,11 @@ from newtonnet.graphs import Graph, normalised_operator, propagate
 BUSY = 0.5
 """Above this load average the figures are not reliable."""
 
-UNKNOWN_CACHE = 32 * 2**20
-"""Bytes of the last cache where the system does not report it."""
+UNKNOWN_CACHE, UNKNOWN_L2 = 32 * 2**20, 2**20
+"""Bytes of the last and of the second cache where the system does not report them."""
+
+COPIES = 20
+"""Copies within the second cache that are timed together, because one takes only microseconds."""
 
 DEGREE = 5
 """Sparse products in one call."""
@@ -40,11 +45,13 @@ class Limits:
         bandwidth: bytes per second, read and written, of a copy far larger than the caches.
         multiply_adds: float32 multiply-adds per second of a dense product within the cache.
         cache: bytes of the last cache.
+        l2_bandwidth: bytes per second, read and written, of copies within the second cache of each thread's core.
     """
 
     bandwidth: float
     multiply_adds: float
     cache: int
+    l2_bandwidth: float
 
 
 def repeat(call: Callable[[], object], *, seconds: float, least: int = 3) -> float:
@@ -60,14 +67,29 @@ def repeat(call: Callable[[], object], *, seconds: float, least: int = 3) -> flo
 
 
 def measure_limits(*, copy_bytes: int | None = None, order: int = 512, seconds: float) -> Limits:
-    """Measure both limits with all threads of torch; the copy has 16 times the last cache, at least 256 MB."""
-    cache = last_cache()
+    """Measure all limits with all threads of torch; the copy has 16 times the last cache, at least 256 MB.
+
+    The second cache is copied within by one thread, and counted once for each.
+    """
+    cache = cache_size()
     count = (copy_bytes or max(16 * cache, 2**28)) // 4
     source, target = torch.ones(count), torch.zeros(count)
     copy = repeat(lambda: target.copy_(source), seconds=seconds, least=7)
     a, b, c = (torch.ones(order, order) for _ in range(3))
     product = repeat(lambda: torch.mm(a, b, out=c), seconds=seconds, least=7)
-    return Limits(bandwidth=8 * count / copy, multiply_adds=order**3 / product, cache=cache)
+    near = np.ones(cache_size("L2") // 4, dtype=np.uint8)
+    within = repeat(partial(_copy, near, near.copy()), seconds=seconds, least=7) / COPIES
+    return Limits(
+        bandwidth=8 * count / copy,
+        multiply_adds=order**3 / product,
+        cache=cache,
+        l2_bandwidth=torch.get_num_threads() * 2 * near.nbytes / within,
+    )
+
+
+def _copy(source: NDArray[np.uint8], target: NDArray[np.uint8]) -> None:
+    for _ in range(COPIES):
+        np.copyto(target, source)
 
 
 def describe_machine(limits: Limits) -> dict[str, Any]:
@@ -82,6 +104,7 @@ def describe_machine(limits: Limits) -> dict[str, Any]:
         "versions": {"python": platform.python_version(), "newtonnet": __version__}
         | {name: found for name in ("torch", "torch_geometric") if (found := _version(name))},
         "bandwidth_gb_per_s": round(limits.bandwidth / 1e9, 2),
+        "l2_bandwidth_gb_per_s": round(limits.l2_bandwidth / 1e9, 1),
         "multiply_adds_g_per_s": round(limits.multiply_adds / 1e9, 1),
         "load": round(load(), 2),
     }
@@ -92,10 +115,11 @@ def load() -> float:
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
 
 
-def last_cache() -> int:
-    """Bytes of the largest cache of the first core."""
+def cache_size(name: str | None = None) -> int:
+    """Bytes of a cache of the first core by its name; the largest if there is no name."""
     units = {"K": 2**10, "M": 2**20, "G": 2**30}
-    return max((int(size[:-1]) * units[size[-1]] for size in _caches().values()), default=UNKNOWN_CACHE)
+    sizes = {level: int(size[:-1]) * units[size[-1]] for level, size in _caches().items()}
+    return max(sizes.values(), default=UNKNOWN_CACHE) if name is None else sizes.get(name, UNKNOWN_L2)
 
 
 def total_memory() -> int:

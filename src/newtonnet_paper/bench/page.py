@@ -43,6 +43,7 @@ def _machine(result: Result) -> Table:
     machine = result.get("machine", {})
     rows = [("profile", f"{result['profile']}, {result['seconds']:.0f} s")] if machine else []
     words = {"cpu": "CPU", "memory_gb": "memory, GB", "load": "load average at the start"}
+    words |= {"l2_bandwidth_gb_per_s": "copy bandwidth within L2, GB/s"}
     words |= {"bandwidth_gb_per_s": "copy bandwidth, GB/s", "multiply_adds_g_per_s": "float32 multiply-adds, 10⁹/s"}
     for key, value in machine.items():
         text = ", ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else str(value)
@@ -129,6 +130,19 @@ def _kernel(result: Result) -> Table:
     return Table("One sparse product and the machine's limits", header, tuple(rows))
 
 
+def _roofline(result: Result) -> Table:
+    rows = []
+    for graph, row in result.get("roofline", {}).items():
+        for kind, phases in row.items():
+            for phase, cell in phases.items():
+                work = (f"{cell[name]:.3g}" for name in ("gflop", "moved_gb", "gathered_gb"))
+                reached = (f"{100 * cell[name]:.0f}%" for name in ("share", "bandwidth", "l2", "peak"))
+                rows.append((graph, kind, phase, _three(cell["ms"]), *work, *reached))
+    amounts, shares = ("GFLOP", "GB moved", "GB gathered"), ("of the bandwidth", "of L2's", "of the arithmetic")
+    header = ("graph", "model", "phase", "ms", *amounts, "of the epoch", *shares)
+    return Table("The phases of an epoch and the machine's limits", header, tuple(rows))
+
+
 def _edges(result: Result) -> Table:
     rows = result.get("growth", {}).get("edges", ())
     cells = [(f"{r['edges']:,}", f"{r['nodes']:,}", f"{r['ms']:.4g}", f"{r['mb']:.4g}") for r in rows]
@@ -173,6 +187,7 @@ _TABLES: dict[str, Callable[[Result], Table]] = {
     "rivals": _rivals,
     "methods": _methods,
     "kernel": _kernel,
+    "roofline": _roofline,
     "edges": _edges,
     "degrees": _degrees,
     "memory": _memory,

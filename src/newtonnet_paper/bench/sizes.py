@@ -161,6 +161,8 @@ class Profile:
         stacks: graphs on which the Newton stack and the same in plain torch are timed.
         populations: sizes P for the throughput; 64 is used for the ratio to the reference.
         kernel: graphs and numbers of columns for the sparse product.
+        roofline: graphs and sizes P of populations whose phases are timed.
+        stack_widths: numbers of hidden units of the stack whose phases are timed on the graphs of ``stacks``.
         growth_edges: numbers of edges to which the graph of ``growth_size`` grows.
         degrees: degrees K, compared on the graph of ``degree_size``.
         memory: graphs whose peak memory is measured for NewtonNet.
@@ -178,6 +180,8 @@ class Profile:
     stacks: tuple[GraphSize, ...]
     populations: tuple[int, ...]
     kernel: tuple[tuple[GraphSize, tuple[int, ...]], ...]
+    roofline: tuple[tuple[GraphSize, tuple[int, ...]], ...]
+    stack_widths: tuple[int, ...]
     growth_edges: tuple[int, ...]
     growth_size: GraphSize
     degrees: tuple[int, ...]
@@ -207,6 +211,11 @@ QUICK = Profile(
         (SIZES["chameleon"], (2, 8, 64, 1024)),
         *((SIZES[name], (2, 8, 64)) for name in ("penn94", "genius", "twitch-gamer")),
     ),
+    roofline=(
+        *((SIZES[name], (1, 64)) for name in ("cora", "chameleon", "squirrel", "pubmed")),
+        *((size, (1,)) for size in _sized("penn94", "genius", "twitch-gamer")),
+    ),
+    stack_widths=(64, 256),
     growth_edges=(100_000, 300_000, 1_000_000),
     growth_size=GraphSize("growth", nodes=10_000, edges=100_000, largest=1000, skew=0.5),
     degrees=(2, 5, 10, 20),

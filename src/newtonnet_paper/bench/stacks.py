@@ -41,16 +41,20 @@ class PlainStack(nn.Module):
         return out
 
 
-def operations(graph: Graph) -> float:
-    r"""Floating-point operations of an epoch, of dense and sparse products alone.
+def forward_operations(graph: Graph, hidden: int) -> float:
+    r"""Floating-point operations of a forward pass at some width, of dense and sparse products alone.
 
-    A layer from d to h columns has :math:`2 n d \cdot 2h + 2 m h` of them for n nodes and m entries of the adjacency;
-    the backward pass twice as many, and the evaluation as many again.
+    A layer from d to h columns has :math:`2 n d \cdot 2h + 2 m h` of them for n nodes and m entries of the adjacency.
     """
-    n, hidden, classes = graph.nodes, SHAPE["hidden"], graph.classes
+    n, classes = graph.nodes, graph.classes
     widths = [graph.features.shape[1] + classes, *[hidden] * (SHAPE["layers"] - 1)]
-    forward = sum(4 * n * width * hidden + 2 * graph.adjacency.nnz * hidden for width in widths)
-    return float(4 * (forward + 2 * n * hidden * classes))
+    layers = sum(4 * n * width * hidden + 2 * graph.adjacency.nnz * hidden for width in widths)
+    return float(layers + 2 * n * hidden * classes)
+
+
+def operations(graph: Graph) -> float:
+    """Those of an epoch: the backward pass has twice as many as the forward pass, the evaluation as many again."""
+    return 4 * forward_operations(graph, SHAPE["hidden"])
 
 
 def time_stack(graph: Graph, timing: Timing) -> dict[str, float]:

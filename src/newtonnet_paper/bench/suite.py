@@ -15,7 +15,8 @@ from newtonnet.search import published
 from . import timing
 from .fresh import FreshRun, peak_memory, store, time_kernels
 from .machine import BUSY, Limits, describe_machine, load, measure_limits, time_kernel
-from .sizes import GraphSize, Profile, grown, real_or_sized, sized_graph
+from .roofline import measure_newtonnet, measure_stack
+from .sizes import SIZES, GraphSize, Profile, grown, real_or_sized, sized_graph
 from .stacks import time_stack
 from .timing import Timing
 
@@ -62,6 +63,7 @@ def run_bench(
             **_time_stacks(run),
             **_time_reference(run, module),
             **_time_kernels(run, limits),
+            **_time_phases(run, limits),
             **_measure_growth(run),
             **_measure_memory(run),
             **_measure_costs(run),
@@ -95,7 +97,8 @@ class _Sections:
 
     def graph(self, size: GraphSize) -> Graph:
         """The real graph of that name where the profile wants it and it is available."""
-        if not self.profile.real or size not in (*self.profile.graphs, *self.profile.costs):
+        wanted = (*self.profile.graphs, *self.profile.costs, *(size for size, _ in self.profile.roofline))
+        if not self.profile.real or size not in wanted or size.name not in SIZES:
             return self.sized(size)
         graph = real_or_sized(size.name)
         if graph.name == f"{size.name}-sized":
@@ -173,6 +176,23 @@ def _time_kernels(run: _Sections, limits: Limits) -> dict[str, Any]:
         "arithmetic_fraction": pick("arithmetic_fraction"),
         "kernel": rows,
     }
+
+
+def _time_phases(run: _Sections, limits: Limits) -> dict[str, Any]:
+    how = run.timing(run.profile.rounds // 2)
+    rows: dict[str, dict[str, Any]] = {}
+    for size, populations in run.profile.roofline:
+        run.say(f"phases of an epoch: {size.name}")
+        graph = run.graph(size)
+        for members in populations:
+            kind = f"NewtonNet, P = {members}"
+            rows.setdefault(size.name, {})[kind] = measure_newtonnet(graph, members, limits, how)
+    for size in run.profile.stacks:
+        for hidden in run.profile.stack_widths:
+            run.say(f"phases of an epoch: a stack of {hidden} units on {size.name}")
+            kind = f"stack of {hidden} units"
+            rows.setdefault(size.name, {})[kind] = measure_stack(run.graph(size), hidden, limits, how)
+    return {"roofline": rows}
 
 
 def _measure_growth(run: _Sections) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from newtonnet.datasets import Split, make_splits
 from newtonnet.graphs import Graph
-from newtonnet.nn import ZOO, build, find_model
+from newtonnet.nn import ZOO, Population, build, find_model
 from newtonnet.training import Config, Setting, fit
 
 from .machine import free_memory
@@ -91,22 +91,32 @@ def common_setting() -> Setting:
     return replace(equal_setting("newtonnet", degree=5), config=config)
 
 
-def train(task: TimedTask, epochs: int) -> float:
-    """Train for a number of epochs and return the seconds of ``fit``, including preparation and records."""
+def train(task: TimedTask, epochs: int, *, watch: Callable[[Population], None] | None = None) -> float:
+    """Train for a number of epochs and return the seconds of ``fit``, including preparation and records.
+
+    ``watch`` is called with the population before.
+    """
     config = replace(task.setting.config, max_epochs=epochs, patience=None)
     configs = [replace(config, seed=i) for i in range(len(task.splits))]
     population = build(task.model, task.graph, task.setting.options, seeds=[one.seed for one in configs])
+    if watch is not None:
+        watch(population)
     began = time.perf_counter()
     fit(population, task.graph, list(task.splits), configs, threads=task.threads)
     return time.perf_counter() - began
 
 
-def epoch_clock(task: TimedTask, *, seconds: float, step: int = 10) -> Clock:
-    """A clock of one epoch of a population, without the set-up; it times a multiple of ``step`` epochs."""
+def epoch_count(task: TimedTask, *, seconds: float, step: int) -> int:
+    """About how many epochs take so long, a multiple of ``step`` and at most about 1000."""
     first = train(task, 1)
     more = train(task, 3)
     rough = max((more - first) / 2, more / 12)  # the first run may include work that is done only once
-    count = step * min(max(math.ceil(seconds / rough / step), 1), math.ceil(1000 / step))
+    return step * min(max(math.ceil(seconds / rough / step), 1), math.ceil(1000 / step))
+
+
+def epoch_clock(task: TimedTask, *, seconds: float, step: int = 10) -> Clock:
+    """A clock of one epoch of a population, without the set-up; it times a multiple of ``step`` epochs."""
+    count = epoch_count(task, seconds=seconds, step=step)
 
     def epoch() -> float:
         short = train(task, 1)

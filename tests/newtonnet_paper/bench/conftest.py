@@ -24,6 +24,8 @@ def tiny_profile():
         stacks=(TINY,),
         populations=(1, 64),
         kernel=((TINY, (2, 8)),),
+        roofline=((TINY, (1, 64)),),
+        stack_widths=(8,),
         growth_edges=(200, 800, 3200),
         growth_size=GraphSize("growth", nodes=40, edges=100, largest=20, skew=0.5),
         degrees=(2, 4, 8),

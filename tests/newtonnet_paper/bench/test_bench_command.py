@@ -36,6 +36,8 @@ def test_one_run_prints_tables_and_one_json_object_and_saves_it(tmp_path, capsys
     assert set(result["growth_exponent"]) == {"edges", "degree", "memory_edges"}
     assert set(result["throughput"]["tiny"]) == {"1", "64"}
     assert result["kernels_off"] == {"tiny": {"on_ms": 2.0, "off_ms": 6.0, "ratio": 3.0}}
+    assert set(result["roofline"]["tiny"]) == {"NewtonNet, P = 1", "NewtonNet, P = 64", "stack of 8 units"}
+    assert result["machine"]["l2_bandwidth_gb_per_s"] > 0
     assert result["peak_mb"] == {"big-sized": 10.0}
     costs = {(row["model"], row["degree"]): row for row in result["costs"]["tiny"]}
     assert [costs[label]["mb"] for label in (("mlp", None), ("gprgnn", 5), ("newtonnet", 10))] == [10.0, 40.0, 110.0]

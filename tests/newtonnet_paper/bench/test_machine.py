@@ -23,7 +23,7 @@ def test_the_byte_model_on_numbers_by_hand(nodes, stored, columns, cache, expect
 def test_fractions_are_the_limits_over_the_measured_time(tiny_size, monkeypatch):
     graph = sized_graph(tiny_size)
     monkeypatch.setattr("newtonnet_paper.bench.machine.repeat", lambda call, seconds: (call(), 5e-3)[1])
-    limits = Limits(bandwidth=1e7, multiply_adds=1e6, cache=2**20)
+    limits = Limits(bandwidth=1e7, multiply_adds=1e6, cache=2**20, l2_bandwidth=1e8)
     row = time_kernel(graph, (2,), limits, seconds=0.0, note=pytest.fail)
     # 400 entries, 80 nodes, 2 columns: 3200 + 1280 bytes, 800 multiply-adds; five products took 5 ms
     assert (row["nodes"], row["stored"]) == (80, 400)
@@ -34,6 +34,6 @@ def test_fractions_are_the_limits_over_the_measured_time(tiny_size, monkeypatch)
 def test_a_block_that_does_not_fit_into_memory_is_skipped_with_a_note(tiny_size, monkeypatch):
     monkeypatch.setattr("newtonnet_paper.bench.machine.free_memory", lambda: 6 * 4 * 80 * 8 - 1)
     notes = []
-    row = time_kernel(sized_graph(tiny_size), (2, 8), Limits(1e9, 1e9, 2**20), seconds=0.0, note=notes.append)
+    row = time_kernel(sized_graph(tiny_size), (2, 8), Limits(1e9, 1e9, 2**20, 1e9), seconds=0.0, note=notes.append)
     assert list(row["products"]) == ["2"]
     assert "8 columns" in notes[0]
