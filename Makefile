@@ -24,7 +24,7 @@ demo: $(VENV)/installed ## train on the embedded graphs and write out/demo/repor
 	$(BIN)/newtonnet demo
 
 test: $(VENV)/installed ## run the whole test suite, doctests and examples included
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 bench: $(VENV)/installed ## measure this machine (twenty minutes; QUICK=1: five) and save the figures
 	$(BIN)/newtonnet-paper bench $(if $(QUICK),--quick)

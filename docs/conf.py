@@ -17,7 +17,7 @@ project = "newtonnet"
 author = "the newtonnet developers"
 version = release = newtonnet.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 suppress_warnings = ["myst.header"]  # generated pages begin with third-level headings
@@ -34,6 +34,7 @@ html_theme = "furo"
 html_title = "newtonnet"
 html_copy_source = False
 html_show_sourcelink = False
+html_show_search_summary = False  # it would fetch pages, which browsers refuse for files
 html_static_path: list[str] = []
 
 

@@ -1,6 +1,7 @@
 """The site that `make docs` builds: its names, its links, and its pages in a browser; skipped where it is not built."""
 
 import html
+import inspect
 import re
 import zlib
 from importlib import import_module
@@ -38,8 +39,10 @@ def documented():
 @pytest.mark.parametrize("package", PACKAGES)
 def test_every_public_function_and_class_is_in_the_reference(package, documented):
     module = import_module(f"newtonnet.{package}")
-    callables = {name for name in module.__all__ if callable(getattr(module, name))}
-    assert {name for name in callables if f"newtonnet.{package}.{name}" not in documented} == set()
+    described = {
+        name for name in module.__all__ if inspect.isroutine(one := getattr(module, name)) or inspect.isclass(one)
+    }
+    assert {name for name in described if f"newtonnet.{package}.{name}" not in documented} == set()
 
 
 def ids_of(path, known={}):  # noqa: B006

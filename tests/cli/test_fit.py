@@ -558,6 +558,13 @@ def test_a_store_without_its_regime_is_refused(tables, tmp_path, one_line):
     one_line("belongs to --regime out-of-core")
 
 
+@pytest.mark.parametrize(("metric", "baseline"), [("accuracy", "largest class"), ("average_precision", "random guess")])
+def test_what_a_score_is_compared_with_has_its_name(tables, tmp_path, capsys, metric, baseline):
+    assert fit(tables, tmp_path / "run", *FAST, "--folds", "2", "--no-compare", "--metric", metric) == 0
+    printed = capsys.readouterr().out
+    assert [name for name in ("largest class", "random guess") if f"  {name}" in printed] == [baseline]
+
+
 @pytest.mark.parametrize("folds", [["--folds", "0"], []])
 def test_three_labels_give_no_score(tmp_path, capsys, folds):
     (tmp_path / "n.csv").write_text("id,x,label\na,1,p\nb,2,p\nc,3,q\nd,4,\n")

@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
-from newtonnet.estimator import NewtonNetClassifier
+from newtonnet.estimator import NewtonNetClassifier, NewtonNetRegressor
 from newtonnet.estimator.explaining import explain_ensemble
 from newtonnet.estimator.families import rebuild
 from newtonnet.estimator.members import TrainingOptions
@@ -134,3 +135,14 @@ def test_members_of_every_family_are_explained_together():
     assert {"log degree", "label fraud", "PageRank"} <= set(explanation.inputs)
     assert explanation.method.startswith("weighted sum of 8 members; ")
     assert len(explanation.method.split("; ")) == 5
+
+
+@pytest.mark.parametrize(("kind", "column"), [(NewtonNetClassifier, "kind"), (NewtonNetRegressor, "size")])
+def test_an_explanation_of_a_model_of_two_frames_is_shown_with_the_names_of_its_columns(kind, column):
+    rng = np.random.default_rng(0)
+    nodes = pd.DataFrame({"id": range(40), "age": rng.random(40), "size": rng.random(40), "kind": ["a", "b"] * 20})
+    edges = pd.DataFrame(rng.integers(0, 40, (60, 2)), columns=["source", "target"])
+    model = kind(tune="off", max_epochs=3, folds=2).fit((nodes, edges), column)
+    why = model.explain((nodes, edges), "3")
+    assert "age" in why._repr_html_()
+    assert "age" in why.plot().to_json()

@@ -105,7 +105,7 @@ def test_known_labels_of_another_number_of_nodes_are_refused():
     graph = feature_graph()
     model = fitted(graph, "ridge")
     model.ensemble_ = replace(model.ensemble_, labels=model.ensemble_.labels[:-1])
-    with pytest.raises(ValueError, match="expected a known label or -1 for each of 400 nodes, got 399"):
+    with pytest.raises(ValueError, match="expected labels of 400 nodes in the model, got 399"):
         model.predict_set(graph)
 
 

@@ -259,8 +259,13 @@ def _print_scores(analysis: "Analysis") -> None:
     for model, scores in {findings.model: ours, **summary["others"]}.items():
         interval = f"   95% interval {percent_range(scores['interval'])}" if scores["interval"] else ""
         print(f"  {model:<14}{percent(scores['mean']):>6}{interval}")
-    baseline = {"roc_auc": "random guess", "r2": "the mean", "d2_absolute_error": "the median"}
-    print(f"  {baseline.get(findings.metric, 'largest class'):<14}{percent(summary['guess']):>6}")
+    baseline = {
+        "r2": "the mean",
+        "d2_absolute_error": "the median",
+        "accuracy": "largest class",
+        "f1_macro": "largest class",
+    }
+    print(f"  {baseline.get(findings.metric, 'random guess'):<14}{percent(summary['guess']):>6}")
     if errors := summary.get("errors"):
         mae, rmse, constant = (amount(errors[name]) for name in ("mae", "rmse", "constant_mae"))
         print(f"  mean absolute error {mae} (always the median: {constant}), root mean squared error {rmse}")

@@ -333,7 +333,8 @@ class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc
         order = np.argsort(-shares[nodes], axis=1, kind="stable")
         pairs = [(a, b) for a, b in order[:, :2].tolist()]
         found = explain_ensemble(self.ensemble_, self._scaled(whole), nodes, pairs)
-        found = [replace(one, feature_names=getattr(self, "feature_names_in_", ())) for one in found]
+        names = tuple(getattr(self, "feature_names_in_", ()))
+        found = [replace(one, feature_names=names) for one in found]
         return found if several else found[0]
 
     def importance(

@@ -183,9 +183,7 @@ def held_out_folds(ensemble: Ensemble, held: OutOfFold, nodes: int) -> list[Held
         raise ValueError(f"expected members of {len(held.nodes)} folds, got {len(found)}; fit the model again")
     known = np.full(nodes, -1, dtype=np.int64) if ensemble.labels is None else ensemble.labels
     if len(known) != nodes:
-        raise ValueError(
-            f"expected a known label or -1 for each of {nodes} nodes, got {len(known)}; fit the model again"
-        )
+        raise ValueError(f"expected labels of {nodes} nodes in the model, got {len(known)}; fit the model again")
     folds = []
     for number, inside, truth in zip(found, held.nodes, held.truth, strict=True):
         places = [i for i, one in enumerate(numbers) if one == number]

@@ -254,7 +254,8 @@ class NewtonNetRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
         nodes, several = chosen_nodes(whole, node)
         parts = explain_ensemble(self.ensemble_, self._scaled(whole), nodes, [(0, None)] * len(nodes))
         found = [rescale(part, self.target_scale_, self.target_mean_) for part in parts]
-        found = [replace(one, feature_names=getattr(self, "feature_names_in_", ())) for one in found]
+        names = tuple(getattr(self, "feature_names_in_", ()))
+        found = [replace(one, feature_names=names) for one in found]
         return found if several else found[0]
 
     def score(self, graph: Any, y: ArrayLike | None = None) -> float:

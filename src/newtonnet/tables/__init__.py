@@ -32,6 +32,9 @@ else:
         home = ".frames" if name in ("FrameKind", "as_frame", "frame_kind") else ".tables"
         return getattr(import_module(home, __name__), name)
 
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "DEFAULTS",
