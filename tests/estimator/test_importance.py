@@ -1,5 +1,7 @@
 """What a model relies on: a planted feature, planted edges, intervals, groups, and the time limit."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -97,6 +99,14 @@ def test_of_many_features_those_that_contribute_are_tested(monkeypatch):
     found = fitted(graph, "ridge").importance(graph)
     assert found.of("feature")[0].name == "feature 2"
     assert (len(found.of("feature")), found.untested) == (2, 3)
+
+
+def test_known_labels_of_another_number_of_nodes_are_refused():
+    graph = feature_graph()
+    model = fitted(graph, "ridge")
+    model.ensemble_ = replace(model.ensemble_, labels=model.ensemble_.labels[:-1])
+    with pytest.raises(ValueError, match="expected labels of 400 nodes in the model, got 399"):
+        model.predict_set(graph)
 
 
 def test_another_graph_is_refused():
