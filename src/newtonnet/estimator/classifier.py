@@ -23,8 +23,7 @@ from .ensemble import OutOfFold, held_out_folds
 from .estimator import GraphEstimator, chosen_nodes
 from .explaining import explain_ensemble
 from .frames import prediction_frame, read_fitted
-from .importance import Importance, measure_importance
-from .inputs import AUTO, IN_MEMORY, OUT_OF_CORE, Role, check_feature_names, check_parameters, read_labels
+from .inputs import AUTO, IN_MEMORY, Role, check_feature_names, check_parameters, read_labels
 from .portfolio import OnTrial, deadline_in
 from .scoring import best_temperature, sharpened
 
@@ -336,43 +335,6 @@ class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc
         names = tuple(getattr(self, "feature_names_in_", ()))
         found = [replace(one, feature_names=names) for one in found]
         return found if several else found[0]
-
-    def importance(
-        self,
-        graph: Any,
-        *,
-        groups: Mapping[str, Sequence[int]] | None = None,
-        repeats: int = 5,
-        time_limit: float | None = 60.0,
-    ) -> Importance:
-        """How much worse held-out nodes are predicted when a feature is shuffled, or without edges.
-
-        Every labelled node is predicted by the members that were not trained on it (see
-        :func:`~newtonnet.estimator.importance.measure_importance`).
-
-        Args:
-            graph: the graph that the model was fitted on.
-            groups: numbers of features that are shuffled together, by name, such as the categories of one column;
-                every feature alone if not given.
-            repeats: number of shuffles of each.
-            time_limit: seconds after which no further shuffle begins; None: no limit.
-        """
-        whole = self._checked(graph)
-        held: OutOfFold | None = self.out_of_fold_
-        if held is None or whole.structure != held.structure or self.regime == OUT_OF_CORE:
-            raise ValueError("importance needs the graph that the model was fitted on in memory, and held-out nodes")
-        names = getattr(self, "feature_names_in_", [f"feature {i}" for i in range(self.n_features_in_)])
-        given = {str(name): [i] for i, name in enumerate(names)} if groups is None else groups
-        return measure_importance(
-            self.ensemble_,
-            held,
-            self._scaled(whole),
-            self._options(),
-            metric=self.metric,
-            groups=given,
-            repeats=repeats,
-            time_limit=time_limit,
-        )
 
     def score(self, graph: Any, y: ArrayLike | None = None) -> float:
         """The score by ``metric`` over the nodes whose label is known in ``y``.
