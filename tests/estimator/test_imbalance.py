@@ -6,7 +6,7 @@ import pytest
 from newtonnet.estimator import NewtonNetClassifier
 from newtonnet.estimator.scoring import influence
 from newtonnet.graphs import from_edges
-from newtonnet.metrics import METRICS, score
+from newtonnet.metrics import METRICS, decide, score
 
 
 def rare_graph(seed=0, n=600, share=0.08):
@@ -49,6 +49,28 @@ def test_a_threshold_chosen_out_of_fold_holds_on_new_nodes(rare, rule, least):
     assert recall(model, graph, truth) >= least
     expected = model.predict_proba(graph)[:, 1] >= model.threshold_.value
     assert (model.predict(graph) == model.classes_[expected.astype(int)]).all()
+
+
+def test_a_promised_precision_holds_on_new_nodes():
+    """The average of all folds calls more nodes rare from the same probability on; the threshold follows it."""
+    reached, at_first = [], []
+    for seed in range(4):
+        graph, truth = rare_graph(seed, n=3000, share=0.04)
+        model = NewtonNetClassifier("ridge", tune="off", folds=4, threshold="precision=0.7").fit(graph)
+        new, shares = graph.labels < 0, model.predict_proba(graph)
+        for place, threshold in ((reached, model.threshold_), (at_first, model.threshold_.where_chosen)):
+            called = decide(shares[new], threshold) == 1
+            place.append(truth[new][called].mean())
+    assert np.mean(reached) >= 0.7
+    assert np.mean(reached) > np.mean(at_first) + 0.03
+
+
+def test_too_few_nodes_to_promise_anything_are_noted():
+    graph, _ = rare_graph(n=200, share=0.05)
+    model = NewtonNetClassifier("ridge", tune="off", folds=3, threshold="precision=0.95").fit(graph)
+    assert not model.threshold_.reached
+    known = int((graph.labels == 1).sum())
+    assert f"precision=0.95 cannot be promised from {known} held-out nodes of class fraud" in " ".join(model.notes_)
 
 
 def test_the_threshold_is_saved(rare, tmp_path):

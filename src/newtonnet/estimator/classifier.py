@@ -25,7 +25,7 @@ from .explaining import explain_ensemble
 from .frames import prediction_frame, read_fitted
 from .inputs import AUTO, IN_MEMORY, Role, check_feature_names, check_parameters, read_labels
 from .portfolio import OnTrial, deadline_in
-from .scoring import best_temperature, sharpened
+from .scoring import Shares, best_temperature, sharpened
 
 ANOTHER_GRAPH = (
     "these sets were calibrated on another graph; their coverage holds only if its nodes are of the same kind as these"
@@ -191,7 +191,7 @@ class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc
             reading=reading,
         )
         self.classes_ = classes
-        self.threshold_ = None if self.threshold is None else self._choose_threshold(self.threshold)
+        self.threshold_ = None if self.threshold is None else self._choose_threshold(self.threshold, *tuned.sampled)
         predicted = tuned.probabilities.argmax(axis=1)
         self.homophily_ = homophily(whole, np.where(whole.labels >= 0, whole.labels, predicted)).edge
         return self
@@ -357,9 +357,14 @@ class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc
         shares = self.predict_proba(whole)[known]
         return score(self.metric, shares, codes[whole.labels[known]], threshold=self.threshold_)
 
-    def _choose_threshold(self, rule: str) -> Threshold:
+    def _choose_threshold(self, rule: str, singles: Shares, average: Shares) -> Threshold:
+        """The threshold by out-of-fold predictions, moved to the average, in which a rare class is more probable."""
         _, shares, truth = self.out_of_fold_.whole
         chosen = choose_threshold(rule, shares, truth)
         if not chosen.reached:
-            self.notes_.append(f"No threshold has {rule} on held-out nodes; the nearest was chosen.")
-        return chosen
+            known = int((truth == chosen.place).sum())
+            self.notes_.append(
+                f"{rule} cannot be promised from {known} held-out nodes of class {self.classes_[chosen.place]}; the "
+                f"nearest threshold has precision {chosen.precision:.0%} and recall {chosen.recall:.0%} there."
+            )
+        return chosen.moved(singles, average)

@@ -247,7 +247,7 @@ def cross_fit(
     return OutOfFold(nodes, rows, scores, calibration, [labels[fold] for fold in nodes])
 
 
-def final_temperature(held: Shares, truth: NDArray[np.int64], singles: Sequence[Shares], average: Shares) -> float:
+def final_temperature(alone: float, singles: Sequence[Shares], average: Shares) -> float:
     """The temperature of the final average.
 
     A held-out node is predicted by the members of one fold, any other node by the average over all folds, which is
@@ -255,12 +255,10 @@ def final_temperature(held: Shares, truth: NDArray[np.int64], singles: Sequence[
     the temperature at which it is as confident, on nodes without a label, as the calibrated members of single folds.
 
     Args:
-        held: out-of-fold probabilities of the weighted settings, shape ``(v, C)``.
-        truth: the classes of these nodes, shape ``(v,)``.
+        alone: the temperature of the members of single folds.
         singles: for each fold, the probabilities of its members on a sample of unlabelled nodes, shape ``(u, C)``.
         average: the final average's on the same nodes.
     """
-    alone = best_temperature(held, truth)
     if alone == 1.0 or not len(average):
         return alone
     confidence = float(np.mean([sharpened(shares, alone).max(axis=1).mean() for shares in singles]))
