@@ -148,7 +148,7 @@ def precision_recall(scores: Shares, positive: NDArray[np.bool_]) -> Curve:
     order = np.argsort(-scores, kind="stable")
     falling = np.asarray(scores, dtype=np.float64)[order]
     last = np.flatnonzero(np.diff(falling, append=-np.inf))  # equal scores are never divided
-    found = np.cumsum(positive[order])[last]
+    found = np.cumsum(positive[order], dtype=np.int64)[last]
     below = np.append(falling[last[1:]], 0.0) if len(last) > 1 else np.zeros(1)
     between = (falling[last] + np.minimum(below, falling[last])) / 2
     return Curve(between, found / (last + 1), found / max(int(positive.sum()), 1), found, last + 1)

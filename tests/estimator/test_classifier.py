@@ -18,7 +18,7 @@ from newtonnet.datasets import csbm
 from newtonnet.graphs import from_edges, homophily
 
 QUICK = {"max_epochs": 40, "patience": 15, "threads": 1, "time_limit": None}
-WHOLE = {**QUICK, "max_epochs": 8}
+WHOLE = {**QUICK, "max_epochs": 12, "folds": 3}
 """For the whole portfolio, which has 29 settings."""
 
 
@@ -57,7 +57,7 @@ def test_what_was_learned_can_be_looked_at(graph, half, fitted):
     assert fitted.tried_ == 29
     assert fitted.complete_
     assert sum(setting["weight"] for setting in fitted.settings_) == pytest.approx(1)
-    assert len(fitted.records_) == len(fitted.history_) == 5
+    assert len(fitted.records_) == len(fitted.history_) == 3
     assert len(fitted.history_[0]["validation"]) == len(fitted.history_[0]["epoch"]) > 0
     filled = np.where(half >= 0, half, fitted.predict(graph))
     assert fitted.homophily_ == homophily(graph, filled).edge
@@ -120,7 +120,7 @@ def test_an_mlp_is_a_flat_filter(graph, half):
 
 def test_a_model_predicts_on_another_graph_with_the_same_features(half, graph):
     other = csbm(0.1, nodes=120, features=12, seed=9)
-    model = NewtonNetClassifier(transferable=True, folds=2, **WHOLE).fit(graph, half)
+    model = NewtonNetClassifier(transferable=True, **WHOLE).fit(graph, half)
     assert not any(setting.get("branch") for setting in model.settings_)
     assert model.predict(other).shape == (120,)
     alone = NewtonNetClassifier(tune="off", **QUICK).fit(graph, half)
@@ -205,7 +205,7 @@ def test_models_on_the_filter_bank_can_be_fitted_and_saved(graph, half, name, tm
 
 
 def test_without_label_inputs_no_member_reads_labels(graph, half):
-    model = NewtonNetClassifier(label_inputs=False, folds=2, **WHOLE).fit(graph, half)
+    model = NewtonNetClassifier(label_inputs=False, **WHOLE | {"max_epochs": 3}).fit(graph, half)
     assert not any(setting.get("labels") or setting.get("label_hops") for setting in model.settings_)
     assert model.ensemble_.labels is None
 

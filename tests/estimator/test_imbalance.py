@@ -19,6 +19,18 @@ def rare_graph(seed=0, n=600, share=0.08):
     return from_edges(ends, features, labels=labels, class_names=("ok", "fraud")), truth
 
 
+def acquainted_graph(seed, n=4000, share=0.03):
+    """Rare nodes know each other; the more of their labels are shown, the more probable they become."""
+    rng = np.random.default_rng(seed)
+    truth = (rng.random(n) < share).astype(int)
+    rare = np.flatnonzero(truth)
+    ends = np.hstack([rng.integers(n, size=(2, 3 * n)), rare[rng.integers(len(rare), size=(2, 2 * len(rare)))]])
+    features = rng.normal(size=(n, 8)) + 0.7 * truth[:, None] * (np.arange(8) < 4)
+    return from_edges(
+        ends, features, labels=np.where(rng.random(n) < 0.7, truth, -1), class_names=("ok", "fraud")
+    ), truth
+
+
 def fitted(graph, **changes):
     return NewtonNetClassifier(tune="off", max_epochs=40, folds=3, **changes).fit(graph)
 
@@ -54,15 +66,16 @@ def test_a_threshold_chosen_out_of_fold_holds_on_new_nodes(rare, rule, least):
 def test_a_promised_precision_holds_on_new_nodes():
     """The average of all folds calls more nodes rare from the same probability on; the threshold follows it."""
     reached, at_first = [], []
-    for seed in range(4):
-        graph, truth = rare_graph(seed, n=3000, share=0.04)
+    for seed in range(3):
+        graph, truth = acquainted_graph(seed)
         model = NewtonNetClassifier("ridge", tune="off", folds=4, threshold="precision=0.7").fit(graph)
         new, shares = graph.labels < 0, model.predict_proba(graph)
         for place, threshold in ((reached, model.threshold_), (at_first, model.threshold_.where_chosen)):
             called = decide(shares[new], threshold) == 1
             place.append(truth[new][called].mean())
-    assert np.mean(reached) >= 0.7
-    assert np.mean(reached) > np.mean(at_first) + 0.03
+    assert min(reached) >= 0.7
+    assert min(at_first) < 0.7
+    assert np.mean(at_first) < np.mean(reached) - 0.05, "where the threshold is not moved"
 
 
 def test_too_few_nodes_to_promise_anything_are_noted():

@@ -184,7 +184,7 @@ def _evaluation(
         found = evaluate_numbers(graph, estimator.model, ours, others, metric=estimator.metric)
         return replace(found, intervals=interval_coverage(held), method=method)
     threshold: Threshold | None = getattr(estimator, "threshold_", None)
-    if threshold is not None and held is not None and ours.test is held.nodes:  # not predicted by the whole average
+    if threshold and held and ours.test is held.nodes:  # by members of one fold, not the whole average
         threshold = threshold.where_chosen
     results = evaluate(graph, estimator.model, ours, others, metric=estimator.metric, threshold=threshold)
     return replace(results, uncalibrated_error=held.calibration[0] if held else None, method=method)
