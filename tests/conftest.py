@@ -21,11 +21,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell gives this to w
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-RAY = (
-    "tests/search/test_ray_executor.py",
-    "tests/out_of_core/test_ray_training.py",
-    "tests/test_examples.py::test_an_example_of_the_gallery_asks_a_question_prints_and_draws[search_on_ray]",
-)
+RAY = ("tests/search/test_ray_executor.py", "tests/out_of_core/test_ray_training.py")
 """Tests that start clusters: one after the other, in one process, or they starve each other."""
 
 
@@ -34,15 +30,21 @@ def pytest_addoption(parser):
     parser.addoption("--campaign", choices=("short", "long"), default="short", help="length of tests/campaigns")
 
 
+def pytest_collection_modifyitems(items):
+    """The longest group first, so that nobody waits for it at the end."""
+    items.sort(key=lambda item: not item.nodeid.startswith(RAY))
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Every test by itself to whoever is free, but those of Ray together. (Marks for groups do not reach pytest 9.)"""
+    """File by file to whoever is free, in the order of collection: what a file shares is made once."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid):
-            return "ray" if nodeid.startswith(RAY) else nodeid
+            return "ray" if nodeid.startswith(RAY) else nodeid.partition("::")[0]
 
+    config.option.loadscopereorder = False
     return Scheduling(config, log)
 
 
