@@ -44,7 +44,7 @@ def build(app: Any) -> None:
         if not page.exists() or not page.read_text(encoding="utf-8").startswith(stamp):
             page.write_text(f"{stamp}\n\n{render(name)}", encoding="utf-8")
     cards = "".join(f"## [{parts(name)[0]}]({name}.md)\n\n![]({name}.svg)\n\n" for name in names)
-    intro = "Each example is one file in `examples/gallery`, runs in seconds, and needs nothing but this package.\n\n"
+    intro = "Each example is one file in `examples/gallery`, runs in seconds, and needs newtonnet with its extras.\n\n"
     toctree = "```{toctree}\n:hidden:\n\n" + "\n".join(names) + "\n```\n\n"
     (PAGES / "index.md").write_text(f"# Gallery\n\n{intro}{toctree}{cards}", encoding="utf-8")
 

@@ -24,11 +24,12 @@ suppress_warnings = ["myst.header"]  # generated pages begin with third-level he
 
 autodoc_typehints = "none"  # names and defaults; types are in the text, where unions can be read
 autodoc_member_order = "bysource"
-autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_default_options = {"members": True}
 autodoc_preserve_defaults = True
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_ivar = False
+napoleon_attr_annotations = False  # the text says what an attribute is; its type would be longer than the text
 
 html_theme = "furo"
 html_title = "newtonnet"

@@ -59,6 +59,12 @@ def curve(svg):
     return np.array([[float(number) for number in pair.split(",")] for pair in path[1:].split(" L")])
 
 
+def test_an_explanation_prints_in_a_few_lines_without_its_arrays(explanation):
+    shown = repr(explanation)
+    assert shown.startswith("Explanation(node=0, classes=(1, 0), method='exact', total=1.0")
+    assert "array" not in shown
+
+
 def test_a_filter_is_drawn_at_its_start_values_or_at_given_ones():
     g = newton_filter(equispaced(2))
     flat, steep = g.plot(), g.plot({"values": torch.tensor([0.0, 1.0, 2.0])})

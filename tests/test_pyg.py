@@ -209,3 +209,19 @@ def test_scripting_is_refused_in_one_line():
         with pytest.raises(TypeError, match=r"NewtonConv cannot be scripted .*; call it from Python") as refusal:
             torch.jit.script(module)
         assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.filterwarnings(
+    "ignore:The .grad attribute of a Tensor that is not a leaf"
+)  # torch.compile reads it itself
+def test_a_compiled_model_gives_what_the_model_gives(symmetric):
+    model = torch.nn.ModuleList([torch.nn.Linear(3, 2), NewtonConv(degree=3)])
+
+    def forward(x):
+        return model[1](model[0](x), symmetric).relu()
+
+    x = torch.randn(14, 3, generator=torch.Generator().manual_seed(0))
+    compiled = torch.compile(forward, backend="eager")(x)
+    torch.testing.assert_close(compiled, forward(x))
+    compiled.sum().backward()
+    assert model[1].values.grad.abs().sum() > 0

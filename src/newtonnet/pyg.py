@@ -81,6 +81,12 @@ class NewtonConv(nn.Module):
         Returns:
             Shape and type of ``x``.
         """
+        filtered = self._filtered
+        if torch.compiler.is_compiling():  # which cannot look into scipy and the kernels
+            filtered = torch.compiler.disable(filtered)  # type: ignore[no-untyped-call]
+        return filtered(x, edge_index, edge_weight)
+
+    def _filtered(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> Tensor:
         _check_tensor("x", x)
         if not x.is_floating_point():
             raise TypeError(f"x must hold real floating-point numbers, got {x.dtype}; convert it with x.float()")

@@ -306,7 +306,7 @@ SIGNED_VALUES = claim_of_arms(
             ),
         ),
         title="NewtonNet with filter values of either sign",
-        remark="The paper's values are at least 0. These graphs were chosen after the comparison had shown NewtonNet "
+        remark="The paper's values are nonnegative. These graphs were chosen after the comparison had shown NewtonNet "
         "behind on them. The search with the regulariser may set its gammas to 0.",
     )
 )

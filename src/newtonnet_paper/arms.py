@@ -132,7 +132,7 @@ FACTORS: Mapping[str, tuple[Any, Any]] = {
 _STATEMENTS = {
     "points": ("Chebyshev points", "Chebyshev points are better than equispaced ones"),
     "degree": ("K = 10", "Degree 10 is better than 5"),
-    "nonnegative": ("signed", "Values of either sign are better than those of at least 0"),
+    "nonnegative": ("signed", "Values of either sign are better than nonnegative ones"),
     "gammas": ("penalty", "The regulariser improves NewtonNet"),
 }
 """A column and a statement for the second value of each."""

@@ -58,8 +58,8 @@ def summarise_paper(lines: Sequence[Line]) -> Report:
         notes=[
             "Test score in percent; in brackets the paper's own mean. Every method tries a list of settings that was "
             "drawn before any score was seen, equally many on a graph; the one with the best mean validation score "
-            f"is trained again for {EPOCHS} epochs without stopping early (where it is: {_seeds_text(finals)}), and "
-            f"the score is the mean of these trainings. Lists: {made}",
+            f"is to be trained again for {EPOCHS} epochs without early stopping, and the score is then the mean of "
+            f"these trainings (so far: {_seeds_text(finals)}). Lists: {made}",
             *scores.chebnetii_note(there, done),
             *[f"Data not available; put the files in $NEWTONNET_DATA and fill a row with: {fill}"] * bool(fill),
             f"Command: `{_command('table1')}`",
@@ -85,7 +85,7 @@ def _seeds_text(finals: Mapping[tuple[str, str], Final]) -> str:
     for name in dict.fromkeys(dataset for dataset, _ in finals):
         graphs.setdefault(seeds_of(name), []).append(name)
     texts = (f"{seeds} seed{'s' * (seeds > 1)} on {', '.join(names)}" for seeds, names in graphs.items())
-    return "; ".join(texts) or "nowhere yet"
+    return "; ".join(texts) or "none"
 
 
 def _variance_table(finals: Mapping[tuple[str, str], Final]) -> list[Table]:

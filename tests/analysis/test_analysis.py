@@ -5,6 +5,7 @@ import math
 import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pandas as pd
@@ -177,6 +178,18 @@ def test_progress_and_messages_are_reported(analysis, tmp_path):
     assert not any(math.isnan(state.best) for state in states if state.activity)
     assert lines[0].startswith("numbers: size")
     assert lines[-1] == f"model and predictions are in {tmp_path / 'run'}"
+
+
+def test_the_time_of_an_analysis_has_that_of_its_page(analysis, monkeypatch):
+    shown = []
+
+    def slow(findings):
+        shown.append(findings.seconds)
+        time.sleep(0.1)
+        return ""
+
+    monkeypatch.setattr(workflow, "render_findings", slow)
+    assert quick(analysis[0]).summary["seconds"] >= shown[0] + 0.1
 
 
 def test_the_model_is_written_before_it_is_evaluated(analysis, tmp_path, monkeypatch):

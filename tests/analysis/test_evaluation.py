@@ -1,9 +1,11 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from newtonnet import NewtonNetClassifier
 from newtonnet.analysis import evaluation
-from newtonnet.analysis.evaluation import GIVEN, evaluate_models
+from newtonnet.analysis.evaluation import GIVEN, Nodes, evaluate_kept, evaluate_models
 from newtonnet.estimator import CrossValidation
 from newtonnet.graphs import from_edges
 from newtonnet.training import Progress
@@ -147,3 +149,55 @@ def test_a_model_that_cannot_be_evaluated_loses_only_its_scores(evaluated):
     outcome, _, _ = evaluated(fails="mlp")
     assert list(outcome.others) == ["gcn"]
     assert len(outcome.ours.scores) == 4
+
+
+def predicted_out_of_fold(graph, folds):
+    """A fitted classifier that predicted the nodes of some of four folds out of fold."""
+    one = NewtonNetClassifier()
+    nodes = [np.flatnonzero(np.arange(8) % 4 == i) for i in range(folds)]
+    one.out_of_fold_ = SimpleNamespace(nodes=nodes, probabilities=[np.eye(2)[graph.labels[part]] for part in nodes])
+    return one
+
+
+def kept(graph, ours, rivals):
+    """The evaluation of a kept model with as much time as it needs."""
+    return evaluate_kept(
+        ours,
+        graph,
+        rivals,
+        Nodes([], None, None, graph.truth, refit=False),
+        seconds=1.0,
+        deadline=float("inf"),
+        stop=lambda: False,
+        start_step=lambda name: lambda *state: None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("ours", "rivals", "said"),
+    [
+        (
+            4,
+            [4],
+            "Each of 8 labelled nodes was predicted by the members of the kept model that were not trained on it;",
+        ),
+        (4, [2, 4], "Of 8 labelled nodes, 4 were predicted, each by those members of the kept model that were not"),
+        (3, [], "Of 8 labelled nodes, 6 were predicted, each by those members"),
+    ],
+)
+def test_the_sentence_about_the_kept_model_counts_the_nodes_that_were_scored(ours, rivals, said):
+    graph = from_edges([[0], [1]], np.eye(8), labels=[0, 1] * 4)
+    others = [predicted_out_of_fold(graph, folds).set_params(model=f"r{folds}") for folds in rivals]
+    for one in others:
+        one.complete_, one.fit = True, lambda *_, one=one, **__: one
+    found = kept(graph, predicted_out_of_fold(graph, ours), others)
+    assert found.method.startswith(said)
+
+
+@pytest.mark.parametrize(("complete", "tried", "warned"), [(True, 1, False), (False, 2, False), (False, 1, True)])
+def test_a_rival_without_time_for_a_second_setting_is_named(complete, tried, warned):
+    graph = from_edges([[0], [1]], np.eye(8), labels=[0, 1] * 4)
+    rival = predicted_out_of_fold(graph, 4).set_params(model="mlp")
+    rival.complete_, rival.tried_, rival.fit = complete, tried, lambda *_, **__: rival
+    found = kept(graph, predicted_out_of_fold(graph, 4), [rival])
+    assert found.warnings == ["mlp had time for a single setting, so its score may be too low."] * warned

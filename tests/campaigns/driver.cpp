@@ -95,8 +95,12 @@ template <class T> void one_call() {
   };
   switch (below(6)) {
     case 0: {  // a product, with bias, ReLU and dropout
-      in_shares(n, threads, [&](i64 lo, i64 hi, int, Team&) {
-        multiply(Product<T>{a.matrix(), x.data(), line.data(), out.data(), m, p, d, mask}, lo, hi);
+      const Product<T> s{a.matrix(), x.data(), line.data(), out.data(), m, p, d, mask, std::min(WIDEST<T>, 4 * (1 + below(8)))};
+      const i64 all = tiles<T>(p, d, s.at_once), by_tiles = below(2);
+      in_shares(by_tiles ? all : n, threads, [&](i64 lo, i64 hi, int, Team&) {
+        Numbers<T> room(size_t(m * WIDEST<T>));
+        if (by_tiles) multiply<T>(s, 0, n, lo, hi, room.data());
+        else multiply<T>(s, lo, hi, 0, all, nullptr);
       });
       return same("multiply", out, [&](i64 k) {
         return std::max(0.0, product(a, m, k / c, x.data(), c, k % c) + double(line[size_t(k % c)])) * dropped(k);

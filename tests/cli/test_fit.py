@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import redirect_stdout
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -189,6 +190,16 @@ def test_where_there_is_no_time_for_folds_the_kept_model_is_evaluated_itself(tab
     assert set(printed["others"]) == {"mlp", "tuned-gcn", "boosting"}
 
 
+def test_the_last_line_has_the_time_of_the_whole_command_and_the_files(tables, tmp_path, capsys, monkeypatch):
+    clock = iter([10.0, 85.0])
+    monkeypatch.setattr(sys.modules["newtonnet.cli.fit"], "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    assert fit(tables, tmp_path / "run", *FAST, "--no-compare") == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    opened = "report.html, predictions.csv, model.safetensors, model_card.md"
+    assert last == f"done in 1 min 15 s; in {tmp_path / 'run'}: {opened}"
+    assert set(opened.split(", ")) <= FILES
+
+
 @pytest.mark.parametrize("model", ["mlp", "gcn", "bernnet"])
 def test_any_model_of_the_zoo_will_do(model, tables, tmp_path, capsys):
     assert fit(tables, tmp_path / "run", *FAST, "--model", model, "--json") == 0
@@ -286,7 +297,7 @@ def test_a_folder_that_holds_something_else_is_left_alone_unless_forced(tables, 
         (["--label-column", "size"], "column 'size' of "),
         (["--nodes", "."], ". is a folder; expected a CSV or Parquet file"),
         (["--model", "gtn"], "unknown model 'gtn'"),
-        (["--time-limit", "soon"], "--time-limit takes a time such as 90s"),
+        (["--time-limit", "soon"], "--time-limit takes a time such as 90s, 30m or 1h30m, got 'soon'"),
         (["--for", "30s"], "--for is now --time-limit"),
         (["--folds", "1"], "folds must be 0, or between 2 and"),
         (["--folds", "99"], "folds must be 0, or between 2 and"),

@@ -341,3 +341,19 @@ def test_the_same_ids_with_other_classes_are_other_nodes(fitted, tmp_path, capsy
     found = json.loads(capsys.readouterr().out)
     assert found["judged"] == found["labelled"]
     assert found["remark"] == ""
+
+
+@pytest.mark.parametrize(("more", "warned"), [([], True), (["--transferable"], False)])
+def test_a_model_that_reads_labels_warns_on_another_graph(more, warned, fitted, tmp_path, capsys):
+    tables, folder = fitted[0], str(tmp_path / "run")
+    words = ["fit", *tables.arguments, "--label-column", "kind", "--out", folder, *FAST, "--model", "ridge", *more]
+    assert run(app, [*words, "--no-compare"]) == 0
+    edges = (tables.folder / "edges.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / "fewer.csv").write_text("".join(edges[:-5]), encoding="utf-8")
+    capsys.readouterr()
+    said = []
+    for name in (tables.folder / "edges.csv", tmp_path / "fewer.csv"):
+        names = ["--nodes", str(tables.folder / "nodes.csv"), "--edges", str(name), "--out", str(tmp_path / "out.csv")]
+        assert run(app, ["predict", folder, *names]) == 0
+        said.append("note: the model reads the labels that were known at the fit" in capsys.readouterr().err)
+    assert said == [False, warned]

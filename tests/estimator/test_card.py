@@ -60,6 +60,7 @@ def test_a_run_has_a_card_with_its_tables_and_held_out_scores(tmp_path, write):
     found = analyse(*files, label_column="kind", classifier=model, folds=2, compare=False, folder=tmp_path / "run")
     text = (tmp_path / "run" / "model_card.md").read_text(encoding="utf-8")
     assert f"| this model | {found.summary['cross_validation']['mean']:.3f} |" in text
+    assert text.startswith("# Model card: kind (cat, dog, big)\n")
     assert "The table of nodes is nodes.csv (sha256 " in text
     assert "Features: size, colour=green, colour=red." in text
     assert f"Evaluation: {found.summary['method']}" in text

@@ -132,7 +132,7 @@ def test_members_of_every_family_are_explained_together():
     rest = explanation.bias + explanation.remainder
     for parts in (explanation.contributions, explanation.features, list(explanation.bands.values())):
         assert np.sum(parts) + rest == pytest.approx(total, abs=1e-4)
-    assert {"log degree", "label fraud", "PageRank"} <= set(explanation.inputs)
+    assert {"log degree", "known label fraud", "PageRank"} <= set(explanation.inputs)
     assert explanation.method.startswith("weighted sum of 8 members; ")
     assert len(explanation.method.split("; ")) == 5
 

@@ -83,6 +83,11 @@ def test_without_a_label_column_one_line_says_how_to_name_it(frames):
         NewtonNetClassifier().fit((nodes.rename(columns={"label": "kind"}), edges))
 
 
+def test_a_networkx_graph_without_y_is_refused_with_the_names_of_its_attributes():
+    with pytest.raises(ValueError, match=r"as in fit\(graph, 'club'\); found: club$"):
+        NewtonNetClassifier().fit(nx.karate_club_graph())
+
+
 def test_a_column_is_named_for_tables_and_networkx_only():
     with pytest.raises(ValueError, match="y='label' names a column, which two tables or a networkx graph have"):
         NewtonNetClassifier().fit(from_edges([[0], [1]], np.eye(2)), "label")

@@ -152,7 +152,7 @@ def test_labels_and_structure_are_named(rng):
         "log degree",
         "PageRank",
         "return after 2 steps",
-        *(f"label {c}" for c in range(3)),
+        *(f"known label {c}" for c in range(3)),
         "labelled",
     )
     assert len(explanation.features) == 6 + 7

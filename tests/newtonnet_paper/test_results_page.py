@@ -92,7 +92,7 @@ def test_every_part_of_the_paper_has_a_row_with_an_outcome():
     assert outcomes["Theorem 3.2"] == "differs (holds: 1, does not hold: 1)"
     assert outcomes["Theorem 3.3"] == outcomes["Tables 2 to 4"] == "not run yet"
     assert all(
-        outcome.startswith(("reproduced", "differs", "cannot be had", "not run")) for _, outcome in rows.values()
+        outcome.startswith(("reproduced", "differs", "not available", "not run")) for _, outcome in rows.values()
     )
     claims = {link.strip("[").split("]")[0] for link, _ in rows.values() if link}
     assert claims <= {one.name for one in all_claims()}

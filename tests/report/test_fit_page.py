@@ -89,6 +89,13 @@ def test_the_tables_hold_the_numbers_of_the_findings(page, findings):
     assert findings.command in page.text
 
 
+def test_the_scores_of_a_class_stand_beside_the_number_of_nodes_they_are_from(findings):
+    counts = tuple(5 * count for count in findings.data.class_counts)
+    page = Page(render_findings(replace(findings, data=replace(findings.data, class_counts=counts))))
+    rows = page.tables["Held-out scores of each class"][1:]
+    assert [int(row[1]) for row in rows] == [sum(row) for row in findings.evaluation.confusion]
+
+
 def test_the_filter_is_drawn_scaled_by_each_split_s_own_maximum(page, findings):
     rows = np.array(findings.response.responses)
     scaled = rows / np.abs(rows).max(axis=1, keepdims=True)

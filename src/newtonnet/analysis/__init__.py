@@ -4,6 +4,7 @@ from .evaluation import FEW, FOLDS
 from .explaining import ExplainedNodes
 from .exporting import export
 from .run_folder import (
+    CARD,
     FILES,
     MODEL,
     PAGE,
@@ -17,6 +18,7 @@ from .steps import AnalysisProgress
 from .workflow import Analysis, Prediction, analyse
 
 __all__ = [
+    "CARD",
     "FEW",
     "FILES",
     "FOLDS",

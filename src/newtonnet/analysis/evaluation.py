@@ -163,19 +163,15 @@ def evaluate_kept(
     warnings = [f"Comparison with {name} skipped: {reason}." for name, reason in refused.items()]
     if common < whole:
         warnings.append(f"The scores are from {common} of {whole} folds: the time limit was reached.")
+    warnings += _hurried(others)
     rows = {name: _first(one, common) for name, one in {"": ours, **others}.items()}
-    return HeldOut(rows.pop(""), rows, warnings, _method(classifier, ours, test=test, validation=validation))
+    shown = rows.pop("")
+    count = sum(len(part) for part in shown.test)
+    return HeldOut(shown, rows, warnings, _method(count, len(graph.labelled), test=test, validation=validation))
 
 
-def _method(
-    classifier: GraphEstimator,
-    ours: CrossValidation,
-    *,
-    test: NDArray[np.int64] | None,
-    validation: NDArray[np.int64] | None,
-) -> str:
-    """How the kept model was evaluated, in a sentence."""
-    count = sum(len(part) for part in ours.test)
+def _method(count: int, labelled: int, *, test: NDArray[np.int64] | None, validation: NDArray[np.int64] | None) -> str:
+    """How the kept model was evaluated on ``count`` nodes, in a sentence."""
     if test is not None:
         return f"The kept model was evaluated on the {counted(count, 'test node')}, whose labels it has not seen."
     if validation is not None:
@@ -183,10 +179,21 @@ def _method(
             f"The kept model was evaluated on the {counted(count, 'validation node')}; they chose its settings, so "
             "this is slightly optimistic."
         )
+    predicted = f"Each of {counted(count, 'labelled node')} was predicted by the"
+    if count < labelled:
+        predicted = f"Of {counted(labelled, 'labelled node')}, {count:,} were predicted, each by those"
     return (
-        f"Each of {counted(count, 'labelled node')} was predicted by the members of the kept model that were not "
-        "trained on it; they stopped training where they predicted such nodes best, so this is slightly optimistic."
+        f"{predicted} members of the kept model that were not trained on it; they stopped training where they "
+        "predicted such nodes best, so this is slightly optimistic."
     )
+
+
+def _hurried(others: Mapping[str, CrossValidation]) -> list[str]:
+    """A warning for every rival that had no time to try a second setting."""
+    short = [
+        name for name, one in others.items() if any(not fit.complete_ and fit.tried_ < 2 for fit in one.estimators)
+    ]
+    return [f"{name} had time for a single setting, so its score may be too low." for name in short]
 
 
 def _first(found: CrossValidation, folds: int) -> CrossValidation:
@@ -271,6 +278,7 @@ def _common_folds(
     warnings = [f"The scores are from {common} of {folds} folds: {why}."] if common < folds else []
     missing = {name: refused.get(name, why) for name in done if name not in compared}
     warnings += [f"Comparison with {name} skipped: {reason}." for name, reason in missing.items()]
+    warnings += _hurried({name: one for name, one in joined.items() if name != model})
     method = f"For each of {counted(common, 'fold')}, the model was fitted again without its nodes."
     return HeldOut(joined.pop(model), joined, warnings, method)
 

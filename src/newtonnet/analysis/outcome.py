@@ -132,7 +132,8 @@ def card_of(model: GraphEstimator, run: RunDescription) -> str:
         for name, file in files.items()
     ]
     names = run.encoding.feature_names
-    return model_card(model, run.outcome, [*tables, *([f"Features: {listed(names)}."] if names else [])])
+    features = [f"Features: {listed(names)}."] if names else []
+    return model_card(model, run.outcome, [*tables, *features], run.columns.label)
 
 
 def outcome_html(model: GraphEstimator, outcome: Mapping[str, Any]) -> str:

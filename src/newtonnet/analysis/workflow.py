@@ -80,6 +80,11 @@ PREDICTIONS_NEEDED = 6
 """Predictions of all nodes that measuring the importance of structure takes; features come on top."""
 PAGE_WORK = 2.0
 """Time that the page takes, as a multiple of the time that the predictions took after the fit."""
+UNSHOWN = (
+    "the model reads the labels that were known at the fit, and has none of them on another graph, so its predictions "
+    "may be poor; fit with --transferable"
+)
+"""What is said where a model predicts on a graph whose labels it cannot read."""
 SEVERAL = 10
 """A column with at least this many classes, none of them twice, is taken for a column of ids."""
 SAME = 0.9
@@ -230,6 +235,8 @@ class Analysis:
             "score": reached,
             "remark": remark,
         }
+        if (ensemble := classifier.ensemble_).labels is not None and not len(ensemble.shown(graph).labelled):
+            notes.append(UNSHOWN)
         if new and (unsafe := formula_warning(graph)):
             notes.append(unsafe)
         return Prediction(summary, tuple(notes) if new else (), table, frame_kind(tables[0]))
@@ -469,7 +476,8 @@ def analyse(
             if answered * PREDICTIONS_NEEDED < budget:
                 importance = classifier.importance(graph, groups=reading.encoding.groups, time_limit=budget)
             findings = replace(findings, explained=explained, importance=importance)
-        page = render_findings(findings)
+        page = render_findings(replace(findings, seconds=time.monotonic() - started))
+        findings = replace(findings, seconds=time.monotonic() - started)
         run = replace(run, finished=True, outcome=make_outcome(findings, classifier, stopped=stopped))
         if place is not None and at_once:
             run = write_run(place, run, page=page, card=card_of(model, run))

@@ -1,6 +1,7 @@
 """``newtonnet fit``: a graph in two tables to a model, predictions for every node, and a page."""
 
 import textwrap
+import time
 from collections.abc import Container
 from pathlib import Path
 from shutil import get_terminal_size
@@ -110,7 +111,7 @@ def fit(
 
     Example: newtonnet fit --nodes nodes.csv --edges edges.csv --label-column label --out run
     """
-    limit, room = options.seconds(time_limit), options.memory(max_memory)
+    began, limit, room = time.monotonic(), options.seconds(time_limit), options.memory(max_memory)
 
     if room is not None and room < 10**6:
         raise ValueError(f"--max-memory must be 1MB or more, got {max_memory!r}")
@@ -185,6 +186,7 @@ def fit(
         print_json(analysis.summary)
     else:
         _print_summary(analysis, said)
+        _print_end(analysis, time.monotonic() - began)
     return STOPPED if analysis.summary["stopped"] else 0
 
 
@@ -214,10 +216,9 @@ def _check_columns(
 
 
 def _print_summary(analysis: "Analysis", said: Container[str]) -> None:
-    """Print the scores, what the filter does, warnings that were not said before, and the files."""
-    from newtonnet.analysis import MODEL, PAGE, PREDICTIONS
+    """Print the scores, what the filter does, and warnings that were not said before."""
     from newtonnet.meaning import counted
-    from newtonnet.report import draw_response, duration
+    from newtonnet.report import draw_response
 
     findings, summary, learned = analysis.findings, analysis.summary, analysis.model.filter_
     assert findings is not None
@@ -233,8 +234,15 @@ def _print_summary(analysis: "Analysis", said: Container[str]) -> None:
     for remark in summary["remarks"]:
         if f"note: {remark}" not in said:
             _print_wrapped(f"note: {remark}")
-    ended = "stopped after" if summary["stopped"] else "done in"
-    print(f"\n{ended} {duration(summary['seconds'])}; in {analysis.folder}: {MODEL}, {PREDICTIONS}, {PAGE}")
+
+
+def _print_end(analysis: "Analysis", seconds: float) -> None:
+    """Print how long the command took, and the files that one opens."""
+    from newtonnet.analysis import CARD, MODEL, PAGE, PREDICTIONS
+    from newtonnet.report import duration
+
+    ended = "stopped after" if analysis.summary["stopped"] else "done in"
+    print(f"\n{ended} {duration(seconds)}; in {analysis.folder}: {PAGE}, {PREDICTIONS}, {MODEL}, {CARD}")
 
 
 def _print_scores(analysis: "Analysis") -> None:

@@ -82,15 +82,16 @@ _OWN_OPTION = ("seed", "max_epochs", "patience", "metric")
 
 
 def seconds(text: str) -> float:
-    """Seconds of a time such as ``90s``, ``30m`` or ``1h30m``.
+    """Seconds of a time such as ``90s``, ``30m`` or ``1h30m``; a number alone is in seconds.
 
-    >>> seconds("1h30m")
-    5400.0
+    >>> seconds("1h30m"), seconds("90")
+    (5400.0, 90.0)
     """
+    given, text = text, text if text[-1:] in _SECONDS else f"{text}s"
     parts = re.findall(r"(\d+(?:\.\d+)?)([hms])", text)
     total = sum(float(number) * _SECONDS[unit] for number, unit in parts)
     if "".join(number + unit for number, unit in parts) != text or total <= 0:
-        raise ValueError(f"--time-limit takes a time such as 90s, 30m or 1h30m, got {text!r}")
+        raise ValueError(f"--time-limit takes a time such as 90s, 30m or 1h30m, got {given!r}")
     return total
 
 

@@ -19,13 +19,16 @@ FEW = 20
 HELD_OUT = "Each labelled node is predicted by members that were not trained on it."
 
 
-def model_card(model: Any, outcome: Mapping[str, Any] | None = None, tables: Sequence[str] = ()) -> str:
+def model_card(
+    model: Any, outcome: Mapping[str, Any] | None = None, tables: Sequence[str] = (), column: str | None = None
+) -> str:
     """The card of a fitted classifier or regressor.
 
     Args:
         model: the estimator.
         outcome: results of the run that made it, as in run.json; what the estimator knows itself if not given.
         tables: sentences on the tables that it was fitted on.
+        column: the column of the classes, for the title.
     """
     found = outcome or {}
     parts = {
@@ -37,7 +40,9 @@ def model_card(model: Any, outcome: Mapping[str, Any] | None = None, tables: Seq
         "Intended use": _use(model),
     }
     text = "\n\n".join(f"## {title}\n\n" + "\n".join(_lines(rows)).strip() for title, rows in parts.items())
-    return f"# Model card: {_safe(listed(_names(model), 6))}\n\n{text}\n"
+    names = listed(_names(model), 6)
+    title = names if column is None or model.ensemble_.numbers else f"{column} ({names})"
+    return f"# Model card: {_safe(title)}\n\n{text}\n"
 
 
 def _model(model: Any) -> list[str]:

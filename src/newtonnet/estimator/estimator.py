@@ -30,7 +30,7 @@ from .importance import Importance, measure_importance
 from .inputs import AUTO, IN_MEMORY, OUT_OF_CORE, Role, check_feature_names, feature_names
 from .learned import curves, learned_filter
 from .members import Candidate, TrainingOptions, settings_of
-from .portfolio import Deadline, OnTrial, Portfolio, candidates, tune
+from .portfolio import Deadline, OnTrial, Portfolio, candidates, tune, without_labels
 from .saving import load, save
 from .scaling import learn_scaling
 
@@ -228,15 +228,16 @@ class GraphEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         own: dict[str, Any] = {"max_epochs": self.max_epochs, "patience": self.patience, "metric": self.metric}
         own |= self.training_fields(graph)
         fixed = dict(self.settings or {})
+        labels = self.label_inputs and not self.transferable
         if self.tune == AUTO and self.regime == IN_MEMORY:
             transductive = not self.transferable and graph.nodes <= MOST_TRANSDUCTIVE
-            labels = self.label_inputs and not self.transferable
             return candidates(self.model, fixed, own, transductive=transductive, labels=labels)
         name = OUT_OF_CORE_MODEL if self.regime == OUT_OF_CORE else self.model
         own = (
             {field: own[field] for field in ("metric", "loss", "class_weight") if field in own} if name in BANK else own
         )
-        return [Candidate(name, override(defaults_of(self.model), {**fixed, **own}))]
+        default = defaults_of(self.model)
+        return [Candidate(name, override(default, {**fixed, **own, **({} if labels else without_labels(default))}))]
 
     def _name(self, model: str) -> str:
         return self.model if model == OUT_OF_CORE_MODEL else model

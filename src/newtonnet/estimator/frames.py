@@ -60,6 +60,8 @@ def read_fitted(
     if pair is None:
         if isinstance(y, str) and not _is_networkx(graph):
             raise ValueError(f"y={y!r} names a column, which two tables or a networkx graph have; give the labels")
+        if y is None and not numbers and _is_networkx(graph):
+            _check_attribute(graph)
         if isinstance(y, str) and numbers:
             return graph, [data.get(y) for _, data in graph.nodes(data=True)], None
         return (from_networkx(graph, label=y), None, None) if isinstance(y, str) else (graph, y, None)
@@ -72,6 +74,14 @@ def read_fitted(
     options = replace(options, target_column=label) if numbers else replace(options, label_column=label)
     reading = read_tables(*pair, options)
     return reading.graph, None if label is not None else y, reading
+
+
+def _check_attribute(graph: Any) -> None:
+    """Refuse a networkx graph whose attributes hold the classes under another name than ``y``."""
+    there = list(dict.fromkeys(str(name) for _, data in graph.nodes(data=True) for name in data if name != "x"))
+    if there and "y" not in there:
+        named = f"fit(graph, {there[-1]!r})"
+        raise ValueError(f"name the attribute of the classes, as in {named}; found: {listed(there)}")
 
 
 def tables_of(graph: Any, *, columns: bool = True) -> tuple[Any, Any] | None:

@@ -151,7 +151,7 @@ def candidates(
         default = defaults_of(name)
         if name != model and not _applies(name, default, settings):
             continue
-        kept = {**changes, **settings, **({} if labels else _without_labels(default))}
+        kept = {**changes, **settings, **({} if labels else without_labels(default))}
         if name in BANK:
             setting = override(default, kept)
             own = {field: config[field] for field in ("metric", "loss", "class_weight") if field in config}
@@ -177,7 +177,7 @@ def _applies(model: str, default: Setting, settings: Mapping[str, Any]) -> bool:
     return not settings if model in BANK else set(settings) <= names
 
 
-def _without_labels(default: Setting) -> Changes:
+def without_labels(default: Setting) -> Changes:
     """The options that keep a model from reading labels."""
     names = {field.name for field in fields(default.options)}
     return {name: type(getattr(default.options, name))(0) for name in ("labels", "label_hops") if name in names}

@@ -253,7 +253,7 @@ def _input(column: BankColumn, class_names: Sequence[str]) -> str | None:
         return None
     if column.signal != "label":
         return column.name.split(",")[0]
-    return f"known {class_names[0]}" if len(class_names) == 1 else f"label {class_names[column.place]}"
+    return f"known {class_names[0]}" if len(class_names) == 1 else f"known label {class_names[column.place]}"
 
 
 def _shared(row: Array, signals: Array, parts: Array, *, at: int | None = None) -> Array:

@@ -58,10 +58,10 @@ class Explanation:
     total: float
     bias: float
     remainder: float
-    nodes: NDArray[np.int64]
-    contributions: NDArray[np.float64]
-    hops: NDArray[np.int64]
-    features: NDArray[np.float64]
+    nodes: NDArray[np.int64] = field(repr=False)
+    contributions: NDArray[np.float64] = field(repr=False)
+    hops: NDArray[np.int64] = field(repr=False)
+    features: NDArray[np.float64] = field(repr=False)
     inputs: tuple[str, ...]
     bands: Mapping[str, float]
     node_names: Sequence[str] = field(default=(), repr=False)

@@ -54,16 +54,19 @@ template <class T> void drop(const T* x, T* out, i64 members, i64 d, i64 word, c
 }
 
 // Calls f(row, whole, member, first, used) for every tile of a block (n, members, d): `used` columns of a member from
-// `first` on, which fit the row, and whether they are its whole width.
-template <class T, class F> INLINE void each_tile(i64 members, i64 d, const F& f) {
-  for (i64 p = 0; p < members; ++p) {
-    for (i64 j = 0; j < d; j += WIDEST<T>) {
-      const i64 used = std::min(WIDEST<T>, d - j);
-      with_row<T>(used, [&]<class R>(R row) {
-        if (used == R::width) f(row, std::true_type{}, p, j, used);
-        else f(row, std::false_type{}, p, j, used);
-      });
-    }
+// `first` on, which fit the row, and whether they are its whole width. Tiles have at most `at_once` columns; where a
+// range of tiles is given, f is called for these alone.
+template <class T> INLINE i64 tiles(i64 members, i64 d, i64 at_once) { return members * ((d + at_once - 1) / at_once); }
+
+template <class T, class F>
+INLINE void each_tile(i64 members, i64 d, const F& f, i64 at_once = WIDEST<T>, i64 from = 0, i64 to = -1) {
+  const i64 of_member = tiles<T>(1, d, at_once);
+  for (i64 tile = from; tile < (to < 0 ? members * of_member : to); ++tile) {
+    const i64 p = tile / of_member, j = tile % of_member * at_once, used = std::min(at_once, d - j);
+    with_row<T>(used, [&]<class R>(R row) {
+      if (used == R::width) f(row, std::true_type{}, p, j, used);
+      else f(row, std::false_type{}, p, j, used);
+    });
   }
 }
 
@@ -119,23 +122,28 @@ template <class T> struct Product {  // out = A x, or drop(max(A x + bias, 0)); 
   T* out;
   i64 m, members, d;
   Mask mask;
+  i64 at_once = WIDEST<T>;  // columns of a tile
 };
 
+// Rows lo to hi of the tiles from `from` to `to`. With room for a tile of x, each is copied there first: its rows lie
+// far apart in a population, where they push each other out of the caches.
 // Registers of a row that is not whole reach into the next row; the last row of x has none, so a copy of it is read.
 // Entries are summed one after the other, so that leaving out those of value 0 changes no bit.
-template <class T> void multiply(const Product<T>& given, i64 lo, i64 hi) {
-  each_tile<T>(given.members, given.d, [&]<class R, class Whole>(R, Whole whole, i64 p, i64 first, i64 used) NOINLINE {
+template <class T> void multiply(const Product<T>& given, i64 lo, i64 hi, i64 from, i64 to, T* room) {
+  const auto tile = [&]<class R, class Whole>(R, Whole whole, i64 p, i64 first, i64 used) NOINLINE {
     const Product<T> s = given;  // a copy of its own stays in registers, whatever is written
-    const i64 wide = s.members * s.d, column = p * s.d + first;
+    const i64 wide = s.members * s.d, column = p * s.d + first, apart = room ? R::width : wide;
     const T *x = s.x + column, scale = T(s.mask.scale);
+    for (i64 i = 0; room && i < s.m; ++i) store_row(room + i * apart, load_row<R>(x + i * wide, used), R::width);
     T last_row[R::width];
     if (!whole && s.m) store_row(last_row, load_row<R>(x + (s.m - 1) * wide, used), R::width);
+    if (room) x = room;
     R bias = s.bias ? load_row<R>(s.bias + column, used) : R{};
     alignas(64) u16 bits[R::width + HASHED];
     for (i64 i = lo; i < hi; ++i) {
       R sum = row_sum<R, 1, true, true>(s.matrix, i, [&](i32 c) {
-        const T* from = x + i64(u32(c)) * wide;
-        return whole || c != s.m - 1 ? from : last_row;
+        const T* row = x + i64(u32(c)) * apart;
+        return whole || c != s.m - 1 ? row : last_row;
       });
       if (s.bias) each([]<class V>(int, V& v, V& b) { v += b, v = v < 0 ? V{} : v; }, sum, bias);
       if (s.mask.keys) {
@@ -145,7 +153,8 @@ template <class T> void multiply(const Product<T>& given, i64 lo, i64 hi) {
       }
       store_row(s.out + i * wide + column, sum, used);
     }
-  });
+  };
+  each_tile<T>(given.members, given.d, tile, given.at_once, from, to);
 }
 
 // ---- a Chebyshev series: T_1 = -A x, then T_k = -2 A T_{k-1} - T_{k-2}, which overwrites T_{k-2}
@@ -241,11 +250,12 @@ template <class T> struct Layer {
   T scale;
 };
 
-template <class T> void backward(const Layer<T>& given, i64 lo, i64 hi) {
+// Adds up what it finds in `of_weight` and `of_bias`.
+template <class T> void backward_rows(const Layer<T>& given, i64 lo, i64 hi) {
   each_tile<T>(given.members, given.d, [&]<class R, class Whole>(R, Whole whole, i64 p, i64 first, i64 used) NOINLINE {
     const Layer<T> s = given;
     const i64 shift = p * s.classes * s.d + first, left = whole ? R::width : used;
-    R bias{};
+    R bias = load_row<R>(s.of_bias + p * s.d + first, left);
     for (i64 i = lo; i < hi; ++i) {
       const i64 row = i * s.members + p, at = row * s.d + first;
       R hidden = load_row<R>(s.hidden + at, left), z{};
@@ -265,6 +275,12 @@ template <class T> void backward(const Layer<T>& given, i64 lo, i64 hi) {
     }
     store_row(s.of_bias + p * s.d + first, bias, left);
   });
+}
+
+// A few rows of all members at a time: the rows of one member lie far apart, each on a page of its own.
+template <class T> void backward(const Layer<T>& s, i64 lo, i64 hi) {
+  constexpr i64 ROWS = 32;
+  for (i64 from = lo; from < hi; from += ROWS) backward_rows(s, from, std::min(hi, from + ROWS));
 }
 
 struct AdamStep {

@@ -16,6 +16,10 @@ namespace newtonnet {
 constexpr i64 LAST_CACHE = 1 << 24;  // a block above this many bytes is taken not to stay in any cache
 constexpr i64 CORE_CACHE = 1 << 18;  // a block above this many bytes is taken not to stay in a core's own cache
 
+constexpr i64 TILE = 3 << 17;        // bytes of a block that are copied to stay in a core's own cache
+constexpr i64 WIDE = 256;            // columns from which a block is worth that
+constexpr i64 OFTEN = 4;             // uses of each row from which it is
+
 // ---- arrays
 
 using Shape = std::vector<i64>;
@@ -178,8 +182,22 @@ void run_multiply(const Csr& matrix, Block<T> values, Block<T> x, Block<T> out, 
     s.d *= s.members;
     s.members = 1;
   }
-  Team team(std::min(threads, n));
-  in_shares(team, n, s.matrix.rows, [&](i64 lo, i64 hi, int) { multiply(s, lo, hi); });
+  // A wide block that is read often goes tile by tile through a core's own cache.
+  const i64 fitting = TILE / (std::max<i64>(m, 1) * i64(sizeof(T))), line = 64 / i64(sizeof(T));
+  const bool copied = fitting >= line && members * d >= WIDE && matrix.entries >= OFTEN * m;
+  if (copied) s.at_once = std::min(WIDEST<T>, fitting / line * line);
+  const i64 all = tiles<T>(s.members, s.d, s.at_once);
+  Team team(std::min(threads, copied ? all : n));
+  if (!copied) {
+    in_shares(team, n, s.matrix.rows, [&](i64 lo, i64 hi, int) { multiply<T>(s, lo, hi, 0, all, nullptr); });
+    return;
+  }
+  const i64 height = m * WIDEST<T>;
+  Workspace room;
+  T* rooms = room.array<T>(height * team.size);
+  in_shares(team, all, nullptr, [&](i64 from, i64 to, int thread) {
+    multiply<T>(s, 0, n, from, to, rooms + thread * height);
+  });
 }
 
 // ---- dense blocks

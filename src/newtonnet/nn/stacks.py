@@ -290,7 +290,7 @@ class NewtonStack(_Stack):
     def extra_names(self, class_names: Sequence[str]) -> tuple[str, ...]:
         """What the columns beside the features are."""
         degrees = ("log out-degree", "log in-degree") if self.shape.directed else ("log degree",)
-        labels = tuple(f"label {name}" for name in class_names)
+        labels = tuple(f"known label {name}" for name in class_names)
         if self.classes == 1:
             labels = (f"{class_names[0]} known", f"known {class_names[0]}")
         return (degrees if self.shape.log_degree else ()) + (labels if self.shown else ())

@@ -276,12 +276,12 @@ def _quality(findings: Findings) -> str:
         return paragraphs(UNEVALUATED)
     if isinstance(evaluation, NumberResults):
         return number_sections(evaluation, findings.data.class_names[0], _comparison(evaluation, findings.metric))
-    names, counts = findings.data.class_names, findings.data.class_counts
+    names = findings.data.class_names
     return fill(
         "evaluation.html",
         comparison=_comparison(evaluation, findings.metric),
         rule=fill("comparison_rule.html") if evaluation.others else "",
-        classes=_classes(evaluation, names, counts),
+        classes=_classes(evaluation, names),
         threshold=_threshold(findings.curve, names),
     )
 
@@ -378,7 +378,8 @@ def _comparison(evaluation: HeldOutResults | NumberResults, metric: str) -> str:
     return picture + table(("model", name, "95% interval", "time"), rows, caption=caption)
 
 
-def _classes(evaluation: HeldOutResults, names: Sequence[str], counts: Sequence[int]) -> str:
+def _classes(evaluation: HeldOutResults, names: Sequence[str]) -> str:
+    counts = map(sum, evaluation.confusion)
     columns = zip(names, counts, evaluation.precision, evaluation.recall, evaluation.f1, strict=True)
     rows = [(name, f"{count:,}", *map(percent, scores)) for name, count, *scores in columns]
     return table(("class", "nodes", "precision", "recall", "F1"), rows, caption="Held-out scores of each class")

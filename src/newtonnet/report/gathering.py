@@ -547,7 +547,7 @@ def _label_warnings(graph: Graph) -> list[str]:
         share = percent(largest / counts.sum(), 0)
         found.append(
             f"The classes are very unbalanced: {share} of the labels are {graph.class_names[int(counts.argmax())]!r}. "
-            "Check the recall of each class as well as the accuracy."
+            "Check the recall of each class, and see the options metric and threshold."
         )
     return found
 

@@ -89,7 +89,7 @@ def _theorem_findings(first: Any, second: Any, third: Any) -> list[Finding]:
     affine = second["violations"]["affine"]
     positive, sign = "E[Δs] > 0", "sign changes at h = 1/C"
     return [
-        count("Theorem 1 for filters of at least 0 and the Laplacian D - A", first, "plain", positive),
+        count("Theorem 1 for nonnegative filters and the Laplacian D - A", first, "plain", positive),
         count("Theorem 1 as written, filters of any sign", first, "signed", positive),
         count_example(
             "Theorem 1 for the normalised Laplacian, plain distances",
@@ -108,7 +108,7 @@ def _theorem_findings(first: Any, second: Any, third: Any) -> list[Finding]:
             "weighted",
             "not in the paper: h unweighted",
         ),
-        count("Theorem 2 for any two filters of Theorem 1, at least 0", second, "crossing", sign),
+        count("Theorem 2 for any two nonnegative filters of Theorem 1", second, "crossing", sign),
         Finding(
             "The sentence after Theorem 2: graphs with h > 1/C favour g1",
             "unclear" if affine else "they favour g2, the low-pass filter, as the theorem itself says",
@@ -178,7 +178,7 @@ def second_table(second: Any, third: Any) -> Table:
     factors = second["factors"]
     return Table(
         "Theorem 2: trials that contradict the sign",
-        ("Laplacian", "filters (all at least 0)", "pivot", "trials", "contradictions"),
+        ("Laplacian", "filters (all nonnegative)", "pivot", "trials", "contradictions"),
         tuple(rows),
         (
             f"The exact expression agrees with the sum over all pairs to {second['identity_error']:.0e}.",
