@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.special import softmax
+from scipy.stats import binomtest
 from sklearn import metrics as reference
 
 from newtonnet.metrics import (
@@ -69,6 +70,11 @@ def test_a_threshold_decides_for_its_class():
         decide(np.ones((2, 3)) / 3, low)
 
 
+def wilson(found, of):
+    """A bound that the share of a sample is above in five of six cases."""
+    return binomtest(int(found), int(of)).proportion_ci(confidence_level=0.682689492137, method="wilson").low
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_thresholds_are_the_best_of_all(seed):
     rng = np.random.default_rng(seed)
@@ -80,16 +86,20 @@ def test_thresholds_are_the_best_of_all(seed):
     for value in every:
         called = scores >= value
         found = (called & positive).sum()
-        tried.append((found / max(called.sum(), 1), found / positive.sum()))
+        if called.any():
+            surely = [wilson(found, count) for count in (called.sum(), positive.sum())]
+            tried.append((found / called.sum(), found / positive.sum(), *surely))
     best = choose("f1", scores, positive)
     assert 2 * best.precision * best.recall / (best.precision + best.recall) == pytest.approx(
-        max(2 * p * r / (p + r) if p + r else 0 for p, r in tried)
+        max(2 * p * r / (p + r) if p + r else 0 for p, r, _, _ in tried)
     )
     for bound in (0.5, 0.9):
         high = choose(f"precision={bound}", scores, positive)
-        assert high.recall == pytest.approx(max(r for p, r in tried if p >= bound))
+        enough = [r for _, r, surely, _ in tried if surely >= bound]
+        assert high.reached == bool(enough)
+        assert high.recall == pytest.approx(max(enough or [max(tried, key=lambda one: one[2])[1]]))
         low = choose(f"recall={bound}", scores, positive)
-        assert low.precision == pytest.approx(max(p for p, r in tried if r >= bound))
+        assert low.precision == pytest.approx(max(p for p, _, _, surely in tried if surely >= bound))
         for one in (high, low):
             called = scores >= one.value
             assert (called & positive).sum() / called.sum() == pytest.approx(one.precision)
@@ -100,6 +110,39 @@ def test_a_bound_that_cannot_be_reached_is_said():
     chosen = choose("precision=0.9", np.array([0.9, 0.8, 0.2]), np.array([False, True, False]))
     assert not chosen.reached
     assert chosen.precision == 0.5
+
+
+def test_one_node_promises_nothing():
+    """The most probable node is right by chance; a precision of 1 there says little of other nodes."""
+    rng = np.random.default_rng(0)
+    positive = rng.random(400) < 0.1
+    scores = rng.random(400)
+    scores[np.flatnonzero(positive)[0]] = 1.0
+    chosen = choose("precision=0.7", scores, positive)
+    assert not chosen.reached
+
+
+def test_a_promised_precision_is_kept_by_most_samples_of_few_positives():
+    rng = np.random.default_rng(0)
+    kept = []
+    for _ in range(60):
+        positive = rng.random(3000) < 0.04
+        scores = 1 / (1 + np.exp(-(2 * rng.normal(size=3000) + 5 * positive - 5)))
+        both, held, new = np.stack([1 - scores, scores], axis=1), np.arange(1000), np.arange(1000, 3000)
+        called = decide(both[new], choose("precision=0.7", scores[held], positive[held])) == 1
+        kept.append((called & positive[new]).sum() / called.sum())
+    assert np.mean(np.array(kept) >= 0.7) >= 0.7
+
+
+def test_a_threshold_moves_to_predictions_of_another_scale(rng):
+    positive = rng.random(1000) < 0.1
+    scores = np.clip(0.3 * positive + 0.5 * rng.random(1000), 0, 1)
+    before, after = (np.stack([1 - x, x], axis=1) for x in (scores, np.sqrt(scores)))
+    chosen = choose("f1", scores, positive)
+    moved = chosen.moved(before, after)
+    assert decide(after, moved).tolist() == decide(before, chosen).tolist()
+    assert moved.where_chosen.value == chosen.value
+    assert chosen.moved(before[:10], after[:10]) == chosen, "too few nodes to compare"
 
 
 def test_a_rare_class_is_found_on_other_nodes_of_the_same_kind(rng):

@@ -1,7 +1,7 @@
 """Scores of probabilities and of numbers; decisions where one class is rare: a threshold, weights of the classes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -125,11 +125,16 @@ def average_precision(scores: Shares, positive: NDArray[np.bool_]) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Precision and recall of predicting the positive class from each threshold on, the highest first, all ``(m,)``."""
+    """Precision and recall of predicting the positive class from each threshold on, the highest first, all ``(m,)``.
+
+    ``found`` is the number of positives that are predicted, ``called`` the number of all nodes that are.
+    """
 
     threshold: NDArray[np.float64]
     precision: NDArray[np.float64]
     recall: NDArray[np.float64]
+    found: NDArray[np.int64]
+    called: NDArray[np.int64]
 
     @property
     def f1(self) -> NDArray[np.float64]:
@@ -143,10 +148,10 @@ def precision_recall(scores: Shares, positive: NDArray[np.bool_]) -> Curve:
     order = np.argsort(-scores, kind="stable")
     falling = np.asarray(scores, dtype=np.float64)[order]
     last = np.flatnonzero(np.diff(falling, append=-np.inf))  # equal scores are never divided
-    found = np.cumsum(positive[order])[last]
+    found = np.cumsum(positive[order], dtype=np.int64)[last]
     below = np.append(falling[last[1:]], 0.0) if len(last) > 1 else np.zeros(1)
     between = (falling[last] + np.minimum(below, falling[last])) / 2
-    return Curve(between, found / (last + 1), found / max(int(positive.sum()), 1))
+    return Curve(between, found / (last + 1), found / max(int(positive.sum()), 1), found, last + 1)
 
 
 @dataclass(frozen=True)
@@ -156,10 +161,11 @@ class Threshold:
     Attributes:
         rule: ``f1``, ``precision=0.9`` or the like.
         value: predict the class from this probability on.
-        precision: share of the predicted that are of the class.
-        recall: share of the class that is predicted.
+        precision: share of the predicted that are of the class, where it was chosen.
+        recall: share of the class that is predicted, there.
         place: which of the two classes.
-        reached: whether the rule's precision or recall can be reached at all; if not, the nearest was chosen.
+        reached: whether the rule's precision or recall is reached beyond doubt; if not, the nearest was chosen.
+        held_out: the same threshold on the predictions that it was chosen on; None: that is ``value``.
     """
 
     rule: str
@@ -168,10 +174,53 @@ class Threshold:
     recall: float
     place: int = 1
     reached: bool = True
+    held_out: float | None = None
+
+    @property
+    def where_chosen(self) -> "Threshold":
+        """The threshold for the predictions that it was chosen on."""
+        return self if self.held_out is None else replace(self, value=self.held_out)
+
+    def moved(self, before: Shares, after: Shares) -> "Threshold":
+        """The threshold for other predictions, of which as large a share is of the class.
+
+        Args:
+            before: probabilities of some nodes, ``(u, 2)``, by models like those that it was chosen on.
+            after: of the same nodes by the model that it is for, ``(v, 2)``.
+        """
+        falling = np.sort(np.asarray(after[:, self.place], dtype=np.float64))[::-1]
+        share = float((before[:, self.place] >= self.value).mean()) if len(before) else 0.0
+        count = round(share * len(falling))
+        if len(falling) < LEAST_MOVED or not 0 < count < len(falling):
+            return self
+        return replace(self, value=float(falling[count - 1] + falling[count]) / 2, held_out=self.value)
+
+
+LEAST_MOVED = 50
+"""Nodes that are needed to move a threshold from some predictions to others."""
+DOUBT = 1.0
+"""Standard errors by which a precision or recall must exceed what a rule asks for: five of six samples do then."""
+
+
+def lower_bound(found: NDArray[np.int64], of: NDArray[np.int64] | int) -> NDArray[np.float64]:
+    r"""Lower end of Wilson's interval of a share, :data:`DOUBT` standard errors z below it.
+
+    .. math:: \Bigl(p + \frac{z^2}{2n} - z \sqrt{\frac{p (1 - p)}{n} + \frac{z^2}{4 n^2}}\Bigr) \Big/
+              \Bigl(1 + \frac{z^2}{n}\Bigr)
+
+    >>> lower_bound(np.array([1, 70, 700]), np.array([1, 100, 1000])).round(3)
+    array([0.5  , 0.652, 0.685])
+    """
+    share, extra = found / of, DOUBT**2 / np.asarray(of)
+    reach = np.sqrt(share * (1 - share) * extra + extra**2 / 4)
+    return np.asarray((share + extra / 2 - reach) / (1 + extra))
 
 
 def choose_threshold(rule: str, shares: Shares, truth: Classes) -> Threshold:
     """The threshold for the rarer of two classes that follows a rule on held-out nodes.
+
+    Of all thresholds the best of a few nodes exceeds a precision by chance, and falls short of it on others. So its
+    :func:`lower_bound` must reach what the rule asks for; where nodes are too few for it, the nearest is taken.
 
     Args:
         rule: ``f1``: the largest F1; ``precision=P``: the largest recall with at least this precision; ``recall=R``:
@@ -179,9 +228,10 @@ def choose_threshold(rule: str, shares: Shares, truth: Classes) -> Threshold:
         shares: probabilities of nodes that the model was not fitted on, ``(v, 2)``.
         truth: their classes, ``(v,)``.
 
-    >>> scores, truth = np.array([0.9, 0.6, 0.4, 0.3, 0.1, 0.1]), np.array([1, 1, 0, 1, 0, 0])
-    >>> choose_threshold("precision=0.7", np.stack([1 - scores, scores], axis=1), truth)
-    Threshold(rule='precision=0.7', value=0.2, precision=0.75, recall=1.0, place=1, reached=True)
+    >>> scores, truth = np.repeat([0.9, 0.6, 0.4, 0.2, 0.1], 20), np.repeat([1, 1, 0, 0, 0], 20)
+    >>> chosen = choose_threshold("precision=0.7", np.stack([1 - scores, scores], axis=1), truth)
+    >>> chosen.value, chosen.precision, chosen.recall, chosen.reached
+    (0.5, 1.0, 1.0, True)
     """
     kind, bound = parse_rule(rule)
     if shares.shape[1] != 2:
@@ -193,7 +243,10 @@ def choose_threshold(rule: str, shares: Shares, truth: Classes) -> Threshold:
     if kind == "f1":
         best, reached = int(curve.f1.argmax()), True
     else:
-        held, wanted = (curve.precision, curve.recall) if kind == "precision" else (curve.recall, curve.precision)
+        positives = int((truth == place).sum())
+        held, wanted = lower_bound(curve.found, curve.called), curve.recall
+        if kind == "recall":
+            held, wanted = lower_bound(curve.found, positives), curve.precision
         enough = held >= bound - 1e-12
         reached = bool(enough.any())
         best = int(np.where(enough, wanted, -1).argmax()) if reached else int(held.argmax())

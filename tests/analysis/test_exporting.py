@@ -13,7 +13,7 @@ import scipy.sparse as sp
 import torch
 
 import newtonnet
-from newtonnet import NewtonNetClassifier, export
+from newtonnet import NewtonNetClassifier, NewtonNetRegressor, export
 from newtonnet.analysis import exporting
 from newtonnet.analysis import scorer as module
 from newtonnet.analysis.scorer import Scorer
@@ -125,6 +125,54 @@ def test_a_bank_scores_as_ours(options, zeros_and_ones, tmp_path):
     np.testing.assert_allclose(scores(model, graph, tmp_path), model.predict_proba(graph), atol=1e-5)
 
 
+def number_graph(nodes=200, seed=0, *, directed=False):
+    """Numbers that show in features and neighbours, two thirds of them known; five nodes without an edge."""
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(size=nodes)
+    ends = rng.integers(nodes - 5, size=(2, 8 * nodes))
+    ends = ends[:, np.abs(truth[ends[0]] - truth[ends[1]]) < 0.5]
+    known = np.where(rng.random(nodes) < 0.66, 100 + 20 * truth, np.nan)
+    x = rng.normal(size=(nodes, 4)) + truth[:, None]
+    return from_edges(ends, x, labels=np.zeros(nodes, dtype=int), directed=directed).with_targets(known, "price")
+
+
+NUMBERS = [
+    ("newtonnet", {"hidden": 8}),
+    ("newton-stack", {"hidden": 8, "layers": 2, "labels": 0.5}),
+    ("boosting", {"max_iterations": 30}),
+    ("boosting", {"max_iterations": 30, "filter": "chebyshev"}),
+    ("ridge", {}),
+    ("ridge", {"filter": "mean"}),
+]
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize(("name", "settings"), NUMBERS, ids=str)
+def test_numbers_are_ours_on_the_graph_of_the_fit_and_on_another(name, settings, directed, tmp_path):
+    graph, other = number_graph(directed=directed), number_graph(seed=1, directed=directed)
+    model = NewtonNetRegressor(name, tune="off", folds=2, settings=settings, **QUICK).fit(graph)
+    model.save(tmp_path / "price.safetensors")
+    scorer = Scorer(export(tmp_path / "price.safetensors", tmp_path)[0])
+    for one in (graph, other):
+        ours = model.predict(one)
+        np.testing.assert_allclose(
+            scorer.predict(one.adjacency, one.features, directed=directed), ours, atol=1e-5 * np.abs(ours).max()
+        )
+
+
+def test_the_width_is_that_of_intervals_of_new_nodes(tmp_path):
+    graph = number_graph()
+    model = NewtonNetRegressor("ridge", tune="off", folds=3).fit(graph)
+    scorer = Scorer(export(model, tmp_path)[0])
+    new = np.isnan(graph.truth)
+    for coverage in (0.5, 0.9):
+        lower, upper = model.predict_interval(graph, coverage)[new].T
+        np.testing.assert_allclose(upper - lower, 2 * scorer.width(coverage), rtol=1e-6)
+    assert scorer.width(0.999) == np.inf
+    with pytest.raises(ValueError, match="this model predicts numbers, which have no probabilities; use predict"):
+        scorer.probabilities(graph.adjacency, graph.features)
+
+
 @pytest.mark.parametrize("options", [BoostingOptions(), RidgeOptions()], ids=lambda value: type(value).__name__)
 def test_the_columns_of_a_grid_are_the_same_bits(options):
     side = 50  # deep inside, PageRank is 1 but for rounding, and means of zeros and ones repeat
@@ -134,8 +182,8 @@ def test_the_columns_of_a_grid_are_the_same_bits(options):
     rng = np.random.default_rng(0)
     graph = from_edges(ends, np.eye(4)[rng.integers(4, size=nodes.size)], labels=rng.integers(-1, 3, size=nodes.size))
     ours = prediction_bank({"sizes": torch.tensor([4, 3])}, options.layout, graph, graph.labels).values
-    scored = module.ScoredGraph(graph.adjacency, graph.features, False)
-    np.testing.assert_array_equal(module.bank(scored, {}, asdict(options), graph.labels, 3), ours)
+    scored, known = module.make_graph(graph.adjacency, graph.features, False), graph.labels[:, None] == np.arange(3)
+    np.testing.assert_array_equal(module.bank(scored, {}, asdict(options), known, 3), ours)
 
 
 def test_a_bank_of_a_directed_graph_with_two_classes_scores_as_ours(tmp_path):
@@ -217,7 +265,7 @@ def test_the_scorer_is_short_and_imports_numpy_and_scipy_only(tmp_path):
     assert text.count("\n") < 250
     parsed = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import | ast.ImportFrom)]
     names = {getattr(node, "module", None) or node.names[0].name for node in parsed}
-    assert names <= {"hashlib", "json", "typing", "numpy", "scipy.sparse", "scipy.special"}
+    assert names <= {"hashlib", "json", "types", "typing", "numpy", "scipy.sparse", "scipy.special"}
     assert text == Path(module.__file__).read_text()
 
 
@@ -236,8 +284,8 @@ def small(tmp_path_factory):
         ({"features": np.full((90, 6), np.nan)}, "features must be finite; fill those that are NaN or infinite"),
         ({"adjacency": sp.eye_array(80)}, "the adjacency must have shape (90, 90) for 90 rows of features"),
         ({"adjacency": sp.csr_array(-np.ones((90, 90)))}, "edge weights must be finite and not negative"),
-        ({"adjacency": [[0.5], [1.0]]}, "edges must be node numbers of shape (2, E), got float64"),
-        ({"adjacency": [[0], [90]]}, "the features have rows for nodes 0..89, but an edge joins node 90"),
+        ({"adjacency": [[0.5], [1.0]]}, "edges must be node numbers 0..89 of shape (2, E), got float64 (2, 1)"),
+        ({"adjacency": [[0], [90]]}, "edges must be node numbers 0..89 of shape (2, E), got int64 (2, 1)"),
         ({"adjacency": [[0], [1]]}, "weights for each node of its training graph, and this is another one"),
     ],
 )
@@ -258,7 +306,7 @@ def test_another_model_of_the_zoo_is_refused_in_one_line(tmp_path):
 
 
 def test_what_is_no_model_is_refused(tmp_path):
-    with pytest.raises(TypeError, match="expected a NewtonNetClassifier, an Analysis or a run folder, got int"):
+    with pytest.raises(TypeError, match="expected a fitted estimator, an Analysis or a run folder, got int"):
         export(3, tmp_path)
 
 
@@ -305,8 +353,8 @@ def test_a_model_without_tables_has_no_columns_to_encode(small):
 
 
 def test_a_newer_file_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(exporting, "FORMAT", 2)
+    monkeypatch.setattr(exporting, "FORMAT", 3)
     graph = make_graph()
     path, _ = export(classifier_of(graph, network("newtonnet", graph, Options())), tmp_path)
-    with pytest.raises(ValueError, match=r"has format 2; use the scorer\.py that came with it"):
+    with pytest.raises(ValueError, match=r"has format 3; use the scorer\.py that came with it"):
         Scorer(path)

@@ -6,7 +6,7 @@ import pytest
 from newtonnet.estimator import NewtonNetClassifier
 from newtonnet.estimator.scoring import influence
 from newtonnet.graphs import from_edges
-from newtonnet.metrics import METRICS, score
+from newtonnet.metrics import METRICS, decide, score
 
 
 def rare_graph(seed=0, n=600, share=0.08):
@@ -17,6 +17,18 @@ def rare_graph(seed=0, n=600, share=0.08):
     features = rng.normal(size=(n, 4)) + 0.9 * truth[:, None]
     labels = np.where(rng.random(n) < 0.6, truth, -1)
     return from_edges(ends, features, labels=labels, class_names=("ok", "fraud")), truth
+
+
+def acquainted_graph(seed, n=4000, share=0.03):
+    """Rare nodes know each other; the more of their labels are shown, the more probable they become."""
+    rng = np.random.default_rng(seed)
+    truth = (rng.random(n) < share).astype(int)
+    rare = np.flatnonzero(truth)
+    ends = np.hstack([rng.integers(n, size=(2, 3 * n)), rare[rng.integers(len(rare), size=(2, 2 * len(rare)))]])
+    features = rng.normal(size=(n, 8)) + 0.7 * truth[:, None] * (np.arange(8) < 4)
+    return from_edges(
+        ends, features, labels=np.where(rng.random(n) < 0.7, truth, -1), class_names=("ok", "fraud")
+    ), truth
 
 
 def fitted(graph, **changes):
@@ -49,6 +61,29 @@ def test_a_threshold_chosen_out_of_fold_holds_on_new_nodes(rare, rule, least):
     assert recall(model, graph, truth) >= least
     expected = model.predict_proba(graph)[:, 1] >= model.threshold_.value
     assert (model.predict(graph) == model.classes_[expected.astype(int)]).all()
+
+
+def test_a_promised_precision_holds_on_new_nodes():
+    """The average of all folds calls more nodes rare from the same probability on; the threshold follows it."""
+    reached, at_first = [], []
+    for seed in range(3):
+        graph, truth = acquainted_graph(seed)
+        model = NewtonNetClassifier("ridge", tune="off", folds=4, threshold="precision=0.7").fit(graph)
+        new, shares = graph.labels < 0, model.predict_proba(graph)
+        for place, threshold in ((reached, model.threshold_), (at_first, model.threshold_.where_chosen)):
+            called = decide(shares[new], threshold) == 1
+            place.append(truth[new][called].mean())
+    assert min(reached) >= 0.7
+    assert min(at_first) < 0.7
+    assert np.mean(at_first) < np.mean(reached) - 0.05, "where the threshold is not moved"
+
+
+def test_too_few_nodes_to_promise_anything_are_noted():
+    graph, _ = rare_graph(n=200, share=0.05)
+    model = NewtonNetClassifier("ridge", tune="off", folds=3, threshold="precision=0.95").fit(graph)
+    assert not model.threshold_.reached
+    known = int((graph.labels == 1).sum())
+    assert f"precision=0.95 cannot be promised from {known} held-out nodes of class fraud" in " ".join(model.notes_)
 
 
 def test_the_threshold_is_saved(rare, tmp_path):

@@ -1,11 +1,13 @@
 """What a model relies on: a planted feature, planted edges, intervals, groups, and the time limit."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from newtonnet.estimator import NewtonNetClassifier, describe_importance
-from newtonnet.estimator.importance import ALL_FEATURES, NO_EDGES, NO_LABELS, OTHER_EDGES
+from newtonnet.estimator import NewtonNetClassifier, NewtonNetRegressor, describe_importance
+from newtonnet.estimator.importance import ALL_FEATURES, NO_EDGES, NO_LABELS, NO_NUMBERS, OTHER_EDGES
 from newtonnet.graphs import from_edges
 
 
@@ -14,7 +16,7 @@ def feature_graph(*, sparse=False, n=400, seed=0):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, 5)).astype(np.float32)
     labels = np.where(rng.random(n) < 0.7, x[:, 2] > 0, -1)
-    features = sp.csr_array(np.hstack([x, np.zeros((n, 30))])) if sparse else x
+    features = sp.csr_array(np.hstack([x, np.zeros((n, 8))])) if sparse else x
     return from_edges(rng.integers(0, n, (2, n)), features, labels=labels)
 
 
@@ -64,6 +66,39 @@ def test_the_unchanged_score_is_that_of_members_on_nodes_they_did_not_see():
     assert model.importance(loud, repeats=1) == model.importance(graph, repeats=1)
 
 
+@pytest.mark.parametrize("loss", ["squared", "absolute"])
+@pytest.mark.parametrize("model", ["newtonnet", "ridge"])
+def test_the_feature_that_decides_a_number_is_first(model, loss):
+    graph = feature_graph()
+    number = np.where(graph.labels >= 0, 300 + 40 * graph.features[:, 2], np.nan)
+    regressor = NewtonNetRegressor(model, tune="off", max_epochs=40, folds=3, loss=loss).fit(graph, number)
+    found = regressor.importance(graph, repeats=3)
+    first, *others = found.of("feature")
+    assert found.metric == {"squared": "r2", "absolute": "d2_absolute_error"}[loss]
+    assert found.score == pytest.approx(regressor.validation_score_, abs=0.02)
+    assert first.name == "feature 2"
+    assert first.interval[0] > 0.25
+    assert max(other.drop for other in others) < 0.1
+
+
+def test_a_model_of_numbers_misses_the_edges_and_the_known_numbers_of_neighbours():
+    graph = edge_graph()
+    number = np.where(graph.labels >= 0, 100.0 * graph.labels, np.nan)
+    regressor = NewtonNetRegressor("ridge", tune="off", folds=3).fit(graph, number)
+    found = {one.name: one for one in regressor.importance(graph, time_limit=0.0).of("structure")}
+    assert list(found) == [ALL_FEATURES, NO_EDGES, OTHER_EDGES, NO_NUMBERS]
+    assert min(found[name].interval[0] for name in (NO_EDGES, OTHER_EDGES, NO_NUMBERS)) > 0.1
+
+
+def test_of_many_features_of_numbers_those_that_contribute_are_tested(monkeypatch):
+    monkeypatch.setattr("newtonnet.estimator.importance.MOST_TESTED", 2)
+    graph = feature_graph()
+    number = np.where(graph.labels >= 0, graph.features[:, 2], np.nan)
+    found = NewtonNetRegressor("ridge", tune="off", folds=3).fit(graph, number).importance(graph, repeats=1)
+    assert found.of("feature")[0].name == "feature 2"
+    assert (len(found.of("feature")), found.untested) == (2, 3)
+
+
 def test_features_of_one_column_are_shuffled_together():
     graph = feature_graph()
     model = fitted(graph, "ridge")
@@ -97,6 +132,14 @@ def test_of_many_features_those_that_contribute_are_tested(monkeypatch):
     found = fitted(graph, "ridge").importance(graph)
     assert found.of("feature")[0].name == "feature 2"
     assert (len(found.of("feature")), found.untested) == (2, 3)
+
+
+def test_known_labels_of_another_number_of_nodes_are_refused():
+    graph = feature_graph()
+    model = fitted(graph, "ridge")
+    model.ensemble_ = replace(model.ensemble_, labels=model.ensemble_.labels[:-1])
+    with pytest.raises(ValueError, match="expected labels of 400 nodes in the model, got 399"):
+        model.predict_set(graph)
 
 
 def test_another_graph_is_refused():

@@ -136,7 +136,7 @@ def test_an_average_over_folds_is_as_sure_as_it_is_right(rng):
     folds = [sharpened(np.exp(2 * (shared + 0.5 * rng.normal(size=shared.shape))), 1.0) for _ in range(5)]
     average = np.mean(folds, axis=0)
     alone = best_temperature(folds[0], truth)
-    final = final_temperature(folds[0], truth, folds, average)
+    final = final_temperature(alone, folds, average)
     right = (average.argmax(axis=1) == truth).mean()
     gaps = [right - sharpened(average, one).max(axis=1).mean() for one in (alone, final)]
     assert final < alone

@@ -297,10 +297,3 @@ def test_the_card_tells_errors_in_the_targets_units(smooth, tmp_path):
     assert "# Model card: target" in card
     assert "| mean absolute error |" in card
     assert "The correlation of neighbours is" in card
-
-
-def test_a_model_of_numbers_is_not_exported(smooth, tmp_path):
-    from newtonnet import export
-
-    with pytest.raises(ValueError, match="a model of numbers cannot be exported"):
-        export(quick("ridge").fit(smooth[0], smooth[2]), tmp_path)

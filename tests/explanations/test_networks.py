@@ -305,10 +305,10 @@ def test_the_feature_that_decides_comes_first():
 
 @pytest.mark.parametrize("name", INTEGRATED)
 def test_integrated_gradients_leave_little(name, rng):
-    for _ in range(4 * CASES):
+    for _ in range(CASES):
         graph = random_graph(rng)
         model = random_model(rng, name, INTEGRATED[name], graph)
-        for explanation in explained(model, graph, [0, 1]):
+        for explanation in explained(model, graph, [0]):
             assert "integrated" in explanation.method
             moved = np.abs(explanation.contributions).sum()
             assert abs(explanation.remainder) < 0.04 * moved + 1e-6
@@ -334,7 +334,7 @@ def test_integrated_gradients_are_those_of_many_small_steps(rng):
     )
     (explanation,) = explained(model, graph, [2])
     a, b = explanation.classes
-    ends = np.concatenate([[0], np.geomspace(1e-6, 1, 4001)])
+    ends = np.concatenate([[0], np.geomspace(1e-6, 1, 801)])
     total = torch.zeros(graph.features.shape, dtype=torch.float64)
     for low, high in pairwise(ends):
         x = (torch.tensor(graph.features).double() * (low + high) / 2).requires_grad_()

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from newtonnet import __version__
-from newtonnet.estimator import NewtonNetClassifier, NewtonNetRegressor
+from newtonnet.estimator import REGRESSOR, GraphEstimator, NewtonNetClassifier, NewtonNetRegressor, stored_kind
 from newtonnet.files import whole_file, write_whole
 from newtonnet.nn import EPSILON, NewtonStackOptions, interpolation_points
 from newtonnet.out_of_core import OUT_OF_CORE_MODEL
@@ -28,24 +28,22 @@ from .workflow import Analysis
 
 ARRAYS, SCORER = "model.npz", "scorer.py"
 """The files of an exported model."""
-FORMAT = 1
+FORMAT = 2
 """Version of the arrays; scorer.py reads its own."""
 
 Arrays = dict[str, NDArray[Any]]
 
 
-def export(
-    model: NewtonNetClassifier | Analysis | str | PathLike[str], folder: str | PathLike[str]
-) -> tuple[Path, Path]:
+def export(model: GraphEstimator | Analysis | str | PathLike[str], folder: str | PathLike[str]) -> tuple[Path, Path]:
     """Write a scorer that needs NumPy and SciPy only: ``model.npz`` and ``scorer.py``.
 
-    Its probabilities are those of the model to five digits. It takes an adjacency matrix, or edges as node numbers, and
-    features as the model was fitted on; of an analysis or a run folder it also encodes the columns of a table. Exported
-    are the members of the default ensemble: ``newtonnet``, also trained out of core, ``newton-stack``, ``boosting`` and
-    ``ridge``.
+    Its probabilities, or numbers, are those of the model to five digits. It takes an adjacency matrix, or edges as node
+    numbers, and features as the model was fitted on; of an analysis or a run folder it also encodes the columns of a
+    table. Exported are the members of the default ensemble: ``newtonnet``, also trained out of core, ``newton-stack``,
+    ``boosting`` and ``ridge``.
 
     Args:
-        model: a fitted classifier, an :class:`Analysis`, a run folder or a model file.
+        model: a fitted classifier or regressor, an :class:`Analysis`, a run folder or a model file.
         folder: where the two files are written; made if it is not there.
 
     Returns:
@@ -53,19 +51,19 @@ def export(
     """
     given: Any = model
     if isinstance(model, str | PathLike):
-        given = NewtonNetClassifier.load(model) if Path(model).is_file() else Analysis.load(model)
+        kind = NewtonNetRegressor if stored_kind(model) == REGRESSOR else NewtonNetClassifier
+        given = kind.load(model) if Path(model).is_file() else Analysis.load(model)
     whole = isinstance(given, Analysis)
-    classifier = given.model if whole else given
-    if isinstance(classifier, NewtonNetRegressor):
-        raise ValueError("a model of numbers cannot be exported; predict with newtonnet predict, or fit classes")
-    if not isinstance(classifier, NewtonNetClassifier):
-        raise TypeError(f"expected a NewtonNetClassifier, an Analysis or a run folder, got {type(given).__name__}")
-    check_is_fitted(classifier)
-    tables = given.run if whole else classifier.tables_
+    estimator = given.model if whole else given
+    if not isinstance(estimator, GraphEstimator):
+        raise TypeError(f"expected a fitted estimator, an Analysis or a run folder, got {type(given).__name__}")
+    check_is_fitted(estimator)
+    tables = given.run if whole else estimator.tables_
     encoding = Encoding(()) if tables is None else tables.encoding
-    arrays = {"described": np.array(json.dumps(_described(classifier, encoding))), **_shared(classifier)}
-    for place, member in enumerate(classifier.ensemble_.members):
+    arrays = {"described": np.array(json.dumps(_described(estimator, encoding))), **_shared(estimator)}
+    for place, member in enumerate(estimator.ensemble_.members):
         arrays |= {f"{place}.{name}": x for name, x in _member(member).items()}
+    arrays = {name: x.astype(np.float64) if x.dtype == np.float32 else x for name, x in arrays.items()}
     out = Path(folder)
     with whole_file(out / ARRAYS) as temporary, temporary.open("wb") as stream:
         np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
@@ -73,9 +71,10 @@ def export(
     return out / ARRAYS, out / SCORER
 
 
-def _described(model: NewtonNetClassifier, encoding: Encoding) -> dict[str, Any]:
-    """Everything that is not an array, as plain data."""
-    ensemble, threshold = model.ensemble_, model.threshold_
+def _described(model: GraphEstimator, encoding: Encoding) -> dict[str, Any]:
+    """Everything that is not an array, as plain data; weights and offset of numbers are in the units of the target."""
+    ensemble, threshold = model.ensemble_, getattr(model, "threshold_", None)
+    offset, scale = (model.target_mean_, model.target_scale_) if isinstance(model, NewtonNetRegressor) else (0.0, 1.0)
     names = encoding.feature_names or tuple(getattr(model, "feature_names_in_", ()))
     return {
         "format": FORMAT,
@@ -86,8 +85,9 @@ def _described(model: NewtonNetClassifier, encoding: Encoding) -> dict[str, Any]
         "temperature": ensemble.temperature,
         "threshold": None if threshold is None else {"value": threshold.value, "place": threshold.place},
         "structure": ensemble.structure,
+        "offset": offset,
         "members": [
-            {"kind": _kind(member), "weight": weight, "bound": _bound(member), "options": _options(member)}
+            {"kind": _kind(member), "weight": weight * scale, "bound": _bound(member), "options": _options(member)}
             for member, weight in zip(ensemble.members, ensemble.weights, strict=True)
         ],
     }
@@ -115,14 +115,27 @@ def _bound(member: Any) -> str | None:
     return member.bound if tied is None else bytes(tied.tolist()).hex()
 
 
-def _shared(model: NewtonNetClassifier) -> Arrays:
-    """Classes, standardisation, and the labels that members may read on the graph of the fit."""
-    classes = model.classes_.astype(str) if model.classes_.dtype.kind == "O" else model.classes_
-    arrays: Arrays = {"classes": classes}
-    if model.scaling_ is not None:
-        arrays |= {f"scaling.{name}": part for name, part in vars(model.scaling_).items()}
-    if model.ensemble_.labels is not None:
-        arrays["labels"] = model.ensemble_.labels.astype(np.int32)
+def _shared(model: GraphEstimator) -> Arrays:
+    """Classes, standardisation, the labels that members may read on the graph of the fit, and the errors of numbers."""
+    arrays: Arrays = (
+        {} if model.scaling_ is None else {f"scaling.{k}": part for k, part in vars(model.scaling_).items()}
+    )
+    labels = model.ensemble_.labels
+    if isinstance(model, NewtonNetRegressor):
+        arrays["classes"] = np.array([model.target_name_])
+        if model.out_of_fold_ is not None:
+            _, predicted, truth = model.out_of_fold_.whole
+            arrays["errors"] = np.sort(np.abs(truth - predicted[:, 0]))
+        if labels is not None:  # in units of the share that is known, as members count them
+            known = np.isfinite(labels)
+            arrays["labels"] = np.stack([known, np.where(known, labels, 0.0)], axis=1) / max(
+                known.mean(), 1 / len(known)
+            )
+        return arrays
+    assert isinstance(model, NewtonNetClassifier)
+    arrays["classes"] = model.classes_.astype(str) if model.classes_.dtype.kind == "O" else model.classes_
+    if labels is not None:
+        arrays["labels"] = labels[:, None] == np.arange(len(model.classes_))
     return arrays
 
 
@@ -156,7 +169,10 @@ def _stack(options: NewtonStackOptions, state: Mapping[str, Tensor]) -> Arrays:
         names = [f"residual{i}", *(f"{prefix}layer{i}" for prefix in prefixes if i)]
         maps = {name: state[f"{name}_weight"].squeeze(int(i == first)) for name in names}
         if i == first and "extra_weight" in state:
-            extra = state["extra_weight"].squeeze(0).chunk(len(maps), dim=1)
+            rows = state["extra_weight"].squeeze(0).clone()
+            if "known_share" in state:  # of numbers, whose labels are in units of their share
+                rows[-2:] *= state["known_share"].squeeze(0)
+            extra = rows.chunk(len(maps), dim=1)
             maps = {name: torch.cat([x, more]) for (name, x), more in zip(maps.items(), extra, strict=True)}
         scale, shift = _normalisation(options.norm, state, i)
         arrays |= {**maps, f"scale{i}": scale, f"shift{i}": shift}

@@ -277,8 +277,6 @@ class Analysis:
             repeats: number of shuffles of each column.
             time_limit: seconds after which no further shuffle begins; None: no limit.
         """
-        if not isinstance(self.model, NewtonNetClassifier):
-            raise ValueError("importance is measured for classes, this model predicts a number; explain single nodes")
         tables = self._tables(nodes, edges)
         with _table_reader(self.model, tables) as read:
             graph = _read_again(read, *tables, self.run)[0].graph
@@ -475,7 +473,7 @@ def analyse(
             budget, names = min(WHY * time_limit, WHY_SECONDS), reading.encoding.feature_names
             explained = explain_some(classifier, reading.graph, probabilities, names, seconds=budget)
             importance = None
-            if isinstance(classifier, NewtonNetClassifier) and answered * PREDICTIONS_NEEDED < budget:
+            if answered * PREDICTIONS_NEEDED < budget:
                 importance = classifier.importance(graph, groups=reading.encoding.groups, time_limit=budget)
             findings = replace(findings, explained=explained, importance=importance)
         page = render_findings(replace(findings, seconds=time.monotonic() - started))

@@ -122,7 +122,7 @@ def _metrics(model: Any, found: Mapping[str, Any]) -> list[str]:
         return [*rows, *([] if held is None else _number_metrics(*held.whole[1:]))]
     if held is not None:
         _, shares, truth = held.whole
-        predicted = decide(shares, model.threshold_)
+        predicted = decide(shares, model.threshold_ and model.threshold_.where_chosen)
         rows += [f"Per class: {HELD_OUT}", "", "| class | labelled nodes | found | correct if predicted |"]
         rows.append("| --- | --- | --- | --- |")
         for c, name in enumerate(_names(model)):

@@ -23,10 +23,9 @@ from .ensemble import OutOfFold, held_out_folds
 from .estimator import GraphEstimator, chosen_nodes
 from .explaining import explain_ensemble
 from .frames import prediction_frame, read_fitted
-from .importance import Importance, measure_importance
-from .inputs import AUTO, IN_MEMORY, OUT_OF_CORE, Role, check_feature_names, check_parameters, read_labels
+from .inputs import AUTO, IN_MEMORY, Role, check_feature_names, check_parameters, read_labels
 from .portfolio import OnTrial, deadline_in
-from .scoring import best_temperature, sharpened
+from .scoring import Shares, best_temperature, sharpened
 
 ANOTHER_GRAPH = (
     "these sets were calibrated on another graph; their coverage holds only if its nodes are of the same kind as these"
@@ -192,7 +191,7 @@ class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc
             reading=reading,
         )
         self.classes_ = classes
-        self.threshold_ = None if self.threshold is None else self._choose_threshold(self.threshold)
+        self.threshold_ = None if self.threshold is None else self._choose_threshold(self.threshold, *tuned.sampled)
         predicted = tuned.probabilities.argmax(axis=1)
         self.homophily_ = homophily(whole, np.where(whole.labels >= 0, whole.labels, predicted)).edge
         return self
@@ -337,43 +336,6 @@ class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc
         found = [replace(one, feature_names=names) for one in found]
         return found if several else found[0]
 
-    def importance(
-        self,
-        graph: Any,
-        *,
-        groups: Mapping[str, Sequence[int]] | None = None,
-        repeats: int = 5,
-        time_limit: float | None = 60.0,
-    ) -> Importance:
-        """How much worse held-out nodes are predicted when a feature is shuffled, or without edges.
-
-        Every labelled node is predicted by the members that were not trained on it (see
-        :func:`~newtonnet.estimator.importance.measure_importance`).
-
-        Args:
-            graph: the graph that the model was fitted on.
-            groups: numbers of features that are shuffled together, by name, such as the categories of one column;
-                every feature alone if not given.
-            repeats: number of shuffles of each.
-            time_limit: seconds after which no further shuffle begins; None: no limit.
-        """
-        whole = self._checked(graph)
-        held: OutOfFold | None = self.out_of_fold_
-        if held is None or whole.structure != held.structure or self.regime == OUT_OF_CORE:
-            raise ValueError("importance needs the graph that the model was fitted on in memory, and held-out nodes")
-        names = getattr(self, "feature_names_in_", [f"feature {i}" for i in range(self.n_features_in_)])
-        given = {str(name): [i] for i, name in enumerate(names)} if groups is None else groups
-        return measure_importance(
-            self.ensemble_,
-            held,
-            self._scaled(whole),
-            self._options(),
-            metric=self.metric,
-            groups=given,
-            repeats=repeats,
-            time_limit=time_limit,
-        )
-
     def score(self, graph: Any, y: ArrayLike | None = None) -> float:
         """The score by ``metric`` over the nodes whose label is known in ``y``.
 
@@ -395,9 +357,14 @@ class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc
         shares = self.predict_proba(whole)[known]
         return score(self.metric, shares, codes[whole.labels[known]], threshold=self.threshold_)
 
-    def _choose_threshold(self, rule: str) -> Threshold:
+    def _choose_threshold(self, rule: str, singles: Shares, average: Shares) -> Threshold:
+        """The threshold by out-of-fold predictions, moved to the average, in which a rare class is more probable."""
         _, shares, truth = self.out_of_fold_.whole
         chosen = choose_threshold(rule, shares, truth)
         if not chosen.reached:
-            self.notes_.append(f"No threshold has {rule} on held-out nodes; the nearest was chosen.")
-        return chosen
+            known = int((truth == chosen.place).sum())
+            self.notes_.append(
+                f"{rule} cannot be promised from {known} held-out nodes of class {self.classes_[chosen.place]}; the "
+                f"nearest threshold has precision {chosen.precision:.0%} and recall {chosen.recall:.0%} there."
+            )
+        return chosen.moved(singles, average)

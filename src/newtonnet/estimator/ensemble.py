@@ -51,6 +51,11 @@ class Ensemble:
         """Whether it predicts a number, not classes."""
         return len(self.class_names) == 1
 
+    @property
+    def unknown(self) -> float:
+        """What stands for a label, or a number, that is not shown."""
+        return np.nan if self.numbers else -1
+
     def average(self, graph: Graph, options: TrainingOptions) -> NDArray[np.float64]:
         """Weighted mean of the members' probabilities, shape ``(n, C)``; the labels of the graph are not read."""
         shown = self.shown(graph)
@@ -65,7 +70,7 @@ class Ensemble:
     def shown(self, graph: Graph) -> Graph:
         """The graph with the labels that members may read: those known at fit, or none on another graph."""
         same = self.labels is not None and len(self.labels) == graph.nodes and graph.structure == self.structure
-        known = np.full(graph.nodes, np.nan if self.numbers else -1)
+        known = np.full(graph.nodes, self.unknown)
         known = self.labels if same and self.labels is not None else known
         if self.numbers:
             return graph.with_targets(known.astype(np.float64), self.class_names[0])
@@ -151,15 +156,15 @@ class HeldOutFold:
         members: they are not bound to their training graph here, so that its edges can be changed.
         weights: they sum to 1.
         nodes: the nodes.
-        truth: their classes.
-        shown: labels that members may read, ``(n,)``: the known ones, without those of the nodes.
+        truth: their classes, or numbers.
+        shown: labels that members may read, ``(n,)``: the known ones, without those of the nodes (-1, or NaN).
     """
 
     members: Sequence[Member]
     weights: Sequence[float]
     nodes: NDArray[np.int64]
-    truth: NDArray[np.int64]
-    shown: NDArray[np.int64]
+    truth: NDArray[Any]
+    shown: NDArray[Any]
 
     def probabilities(
         self, graph: Graph, class_names: tuple[str, ...], options: TrainingOptions
@@ -181,7 +186,7 @@ def held_out_folds(ensemble: Ensemble, held: OutOfFold, nodes: int) -> list[Held
     found = sorted(set(numbers))
     if len(found) != len(held.nodes):
         raise ValueError(f"expected members of {len(held.nodes)} folds, got {len(found)}; fit the model again")
-    known = np.full(nodes, -1, dtype=np.int64) if ensemble.labels is None else ensemble.labels
+    known = np.full(nodes, ensemble.unknown) if ensemble.labels is None else ensemble.labels
     if len(known) != nodes:
         raise ValueError(f"expected labels of {nodes} nodes in the model, got {len(known)}; fit the model again")
     folds = []
@@ -190,7 +195,7 @@ def held_out_folds(ensemble: Ensemble, held: OutOfFold, nodes: int) -> list[Held
         whole = sum(ensemble.weights[i] for i in places)
         members = [_unbound(ensemble.members[i]) for i in places]
         shown = known.copy()
-        shown[inside] = -1
+        shown[inside] = ensemble.unknown
         folds.append(HeldOutFold(members, [ensemble.weights[i] / whole for i in places], inside, truth, shown))
     return folds
 
@@ -242,7 +247,7 @@ def cross_fit(
     return OutOfFold(nodes, rows, scores, calibration, [labels[fold] for fold in nodes])
 
 
-def final_temperature(held: Shares, truth: NDArray[np.int64], singles: Sequence[Shares], average: Shares) -> float:
+def final_temperature(alone: float, singles: Sequence[Shares], average: Shares) -> float:
     """The temperature of the final average.
 
     A held-out node is predicted by the members of one fold, any other node by the average over all folds, which is
@@ -250,12 +255,10 @@ def final_temperature(held: Shares, truth: NDArray[np.int64], singles: Sequence[
     the temperature at which it is as confident, on nodes without a label, as the calibrated members of single folds.
 
     Args:
-        held: out-of-fold probabilities of the weighted settings, shape ``(v, C)``.
-        truth: the classes of these nodes, shape ``(v,)``.
+        alone: the temperature of the members of single folds.
         singles: for each fold, the probabilities of its members on a sample of unlabelled nodes, shape ``(u, C)``.
         average: the final average's on the same nodes.
     """
-    alone = best_temperature(held, truth)
     if alone == 1.0 or not len(average):
         return alone
     confidence = float(np.mean([sharpened(shares, alone).max(axis=1).mean() for shares in singles]))

@@ -21,10 +21,12 @@ from newtonnet.tables import Reading
 from newtonnet.training import OnEpoch, Progress, override
 
 from .card import model_card
+from .ensemble import OutOfFold
 from .explaining import find_node
 from .families import BANK, defaults_of, shown_labels
 from .folds import fold_count, make_folds, own_split
 from .frames import FittedTables, tables_of
+from .importance import Importance, measure_importance
 from .inputs import AUTO, IN_MEMORY, OUT_OF_CORE, Role, check_feature_names, feature_names
 from .learned import curves, learned_filter
 from .members import Candidate, TrainingOptions, settings_of
@@ -155,6 +157,47 @@ class GraphEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         self.filter_ = learned_filter(self.records_)
         self.history_ = curves(self.records_)
         return tuned
+
+    def importance(
+        self,
+        graph: Any,
+        *,
+        groups: Mapping[str, Sequence[int]] | None = None,
+        repeats: int = 5,
+        time_limit: float | None = 60.0,
+    ) -> Importance:
+        """How much worse held-out nodes are predicted when a feature is shuffled, or without edges.
+
+        Every node whose label or number is known is predicted by the members that were not trained on it (see
+        :func:`~newtonnet.estimator.importance.measure_importance`).
+
+        Args:
+            graph: the graph that the model was fitted on.
+            groups: numbers of features that are shuffled together, by name, such as the categories of one column;
+                every feature alone if not given.
+            repeats: number of shuffles of each.
+            time_limit: seconds after which no further shuffle begins; None: no limit.
+        """
+        whole = self._checked(graph)
+        held: OutOfFold | None = self.out_of_fold_
+        if held is None or whole.structure != held.structure or self.regime == OUT_OF_CORE:
+            raise ValueError("importance needs the graph that the model was fitted on in memory, and held-out nodes")
+        names = getattr(self, "feature_names_in_", [f"feature {i}" for i in range(self.n_features_in_)])
+        given = {str(name): [i] for i, name in enumerate(names)} if groups is None else groups
+        return measure_importance(
+            self.ensemble_,
+            self.as_members_predict(held),
+            self._scaled(whole),
+            self._options(),
+            metric=self.metric,
+            groups=given,
+            repeats=repeats,
+            time_limit=time_limit,
+        )
+
+    def as_members_predict(self, held: OutOfFold) -> OutOfFold:
+        """Held-out nodes in the units of the members."""
+        return held
 
     def _checked(self, graph: Any) -> Graph:
         """The graph, if it has the features that the model was fitted on."""

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from newtonnet.bank import is_shown
 from newtonnet.graphs import Features, Graph
 
 from .ensemble import Ensemble, HeldOutFold, OutOfFold, held_out_folds
@@ -24,11 +25,12 @@ SCREENED, SCREENING = 16, 0.25
 REACH = 1.959964
 """Standard errors to each side of a 95% interval."""
 
-ALL_FEATURES, NO_EDGES, OTHER_EDGES, NO_LABELS = (
+ALL_FEATURES, NO_EDGES, OTHER_EDGES, NO_LABELS, NO_NUMBERS = (
     "all features shuffled",
     "without edges",
     "edges shuffled",
     "known labels hidden",
+    "known numbers hidden",
 )
 
 
@@ -113,7 +115,7 @@ def measure_importance(
     folds = held_out_folds(ensemble, held, graph.nodes)
     before = _held_out(folds, graph, ensemble.class_names, options)
     measure = _Measure(folds, before, ensemble.class_names, options, metric)
-    labelled = any(fold.shown.max() >= 0 for fold in folds)
+    labelled = any(is_shown(fold.shown).any() for fold in folds)
     every = list(range(graph.features.shape[1]))
     changes: dict[str, Callable[[np.random.Generator], Graph]] = {
         ALL_FEATURES: lambda rng: _shuffled(graph, every, rng),
@@ -127,8 +129,9 @@ def measure_importance(
         for place, (name, change) in enumerate(changes.items())
     ]
     if labelled:
-        hidden = [replace(fold, shown=np.full_like(fold.shown, -1)) for fold in folds]
-        structure.append(replace(measure, folds=hidden).effect(NO_LABELS, "structure", lambda _: graph, 0, 1, [seed]))
+        hidden = [replace(fold, shown=np.full_like(fold.shown, ensemble.unknown)) for fold in folds]
+        name = NO_NUMBERS if ensemble.numbers else NO_LABELS
+        structure.append(replace(measure, folds=hidden).effect(name, "structure", lambda _: graph, 0, 1, [seed]))
     chosen = list(groups) if len(groups) > 1 else []
     if len(chosen) > MOST_TESTED:
         spare = None if time_limit is None else SCREENING * time_limit
@@ -244,8 +247,8 @@ def _screened(
     some = np.random.default_rng(0).permutation(len(nodes))[:SCREENED]
     began, total = time.monotonic(), np.zeros(graph.features.shape[1])
     for i in some.tolist():
-        first, second = np.argsort(-shares[i], kind="stable")[:2].tolist()
-        (one,) = explain_ensemble(ensemble, graph, [int(nodes[i])], [(first, second)])
+        first, *second = np.argsort(-shares[i], kind="stable")[:2].tolist()  # a number has no second
+        (one,) = explain_ensemble(ensemble, graph, [int(nodes[i])], [(first, second[0] if second else None)])
         total += np.abs(one.features[: len(total)])
         if seconds is not None and time.monotonic() - began > seconds:
             break

@@ -25,7 +25,7 @@ from newtonnet.training import GAMMAS, Config, OnEpoch, Progress, Setting, overr
 from .ensemble import Ensemble, OutOfFold, cross_fit, final_temperature, mix, select
 from .families import BANK, defaults_of, family_of
 from .members import Candidate, Member, TrainingOptions, reads_labels, settings_of
-from .scoring import Shares
+from .scoring import Shares, best_temperature, sharpened
 
 NEWTONNET, INSTANT = "newtonnet", "ridge"
 MOST = 24
@@ -129,6 +129,8 @@ class Portfolio:
     """Whether there was time for everything."""
     leaderboard: Sequence[Mapping[str, Any]]
     """Every setting that was tried: see ``leaderboard_`` of the estimators."""
+    sampled: tuple[Shares, Shares]
+    """Unlabelled nodes as predicted by the members of each fold, fold after fold, and by the ensemble, calibrated."""
 
 
 def candidates(
@@ -458,16 +460,17 @@ def _conclude(search: Search, ranked: Sequence[int], shown: NDArray[Any]) -> Por
     labels = shown if any(reads_labels(member.options) for member in members) else None
     ensemble = Ensemble(members, parts, graph.class_names, 1.0, labels, None if labels is None else graph.structure)
     average = ensemble.average(graph, search.options)
+    alone = 1.0
     if not ensemble.numbers:
-        classes = truth.astype(np.int64)
-        temperature = final_temperature(mix(held, weights), classes, singles, average[search.options.sample])
-        ensemble = replace(ensemble, temperature=temperature)
+        alone = best_temperature(mix(held, weights), truth.astype(np.int64))
+        ensemble = replace(ensemble, temperature=final_temperature(alone, singles, average[search.options.sample]))
     out_of_fold = replace(cross_fit(held, nodes, graph.truth, metric=metric), structure=graph.structure)
     shares = ensemble.calibrated(average)
     rows = [_row(search, i, weights.get(i, 0.0)) for i in ranked]
     rows.sort(key=lambda row: (-row["weight"], -row["score"]))
+    sampled = (sharpened(np.concatenate(singles), alone), shares[search.options.sample])
     return Portfolio(
-        ensemble, chosen, best, len(trained), out_of_fold, shares, complete=not search.paused, leaderboard=rows
+        ensemble, chosen, best, len(trained), out_of_fold, shares, not search.paused, leaderboard=rows, sampled=sampled
     )
 
 

@@ -194,6 +194,12 @@ class NewtonNetRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
         """The loss."""
         return {"loss": self.loss}
 
+    def as_members_predict(self, held: OutOfFold) -> OutOfFold:
+        """Held-out nodes with standardised numbers."""
+        mean, scale = self.target_mean_, self.target_scale_
+        predicted, truth = ([(part - mean) / scale for part in parts] for parts in (held.probabilities, held.truth))
+        return replace(held, probabilities=predicted, truth=truth)
+
     def predict(self, graph: Any) -> Array:
         """The number of every node, shape ``(n,)``."""
         return self._numbers(self._checked(graph))

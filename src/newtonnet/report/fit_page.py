@@ -97,7 +97,7 @@ def render_findings(findings: Findings) -> str:
         "again": ("Settings and command", _settings(findings) + _command(findings)),
     }
     if numbers:  # what they say of classes is said of numbers under the first
-        sections = {name: part for name, part in sections.items() if name not in ("failing", "sure", "matters")}
+        sections = {name: part for name, part in sections.items() if name not in ("failing", "sure")}
     body = fill(
         "fit_page.html",
         title=escape(findings.title),

@@ -183,9 +183,10 @@ def _evaluation(
     if graph.targets is not None:
         found = evaluate_numbers(graph, estimator.model, ours, others, metric=estimator.metric)
         return replace(found, intervals=interval_coverage(held), method=method)
-    results = evaluate(
-        graph, estimator.model, ours, others, metric=estimator.metric, threshold=getattr(estimator, "threshold_", None)
-    )
+    threshold: Threshold | None = getattr(estimator, "threshold_", None)
+    if threshold and held and ours.test is held.nodes:  # by members of one fold, not the whole average
+        threshold = threshold.where_chosen
+    results = evaluate(graph, estimator.model, ours, others, metric=estimator.metric, threshold=threshold)
     return replace(results, uncalibrated_error=held.calibration[0] if held else None, method=method)
 
 
