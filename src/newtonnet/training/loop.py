@@ -140,8 +140,11 @@ class Rung:
     """Whether it still trains, ``(P,)``."""
 
 
-Keep = Callable[[Rung], NDArray[np.bool_]]
-"""From where a population is to the members that train on, ``(P,)``."""
+class Keep(Protocol):
+    """From where a population is to the members that train on, ``(P,)``."""
+
+    def __call__(self, rung: Rung, /) -> NDArray[np.bool_]:
+        """Whether each member trains on."""
 
 
 class Run:
