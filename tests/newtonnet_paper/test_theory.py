@@ -222,7 +222,7 @@ def test_summary_calls_each_statement_by_its_numbers():
     report = THEORY.summarise(lines({"plain": 0}, {"affine": 0, "crossing": 3}))
     verdicts = {finding.statement: finding.verdict for finding in report.findings}
     assert verdicts["Theorem 1 for nonnegative filters and the Laplacian D - A"] == "holds"
-    assert verdicts[""] == "does not hold"
+    assert verdicts["Theorem 2 for any two nonnegative filters of Theorem 1"] == "does not hold"
     broken = THEORY.summarise(lines({"plain": 1}, {"affine": 1}))
     assert [finding.statement for finding in broken.findings if finding.verdict == "holds"] == [
         "Theorem 2 there with every edge weighted by 1/√(d_s d_t) in h"
