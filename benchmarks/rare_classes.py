@@ -3,9 +3,9 @@
     python benchmarks/rare_classes.py --splits 3 --time-limit 8
 
 Every split hides a fifth of the labels. The default classifier is fitted on the others, plainly and with
-class_weight="balanced"; thresholds are chosen on out-of-fold predictions and moved to the average, as ``threshold=``
-does, and are then used on the hidden nodes. Precision and recall are those of the rare class, means over splits: first
-where the threshold was chosen, then on the hidden nodes.
+class_weight="balanced"; thresholds are chosen on out-of-fold predictions and moved to the average, much as
+``threshold=`` does, and are then used on the hidden nodes. Precision and recall are those of the rare class, means over
+splits: first where the threshold was chosen, then on the hidden nodes.
 """
 
 import argparse

@@ -22,7 +22,7 @@ import torch
 from newtonnet.datasets import load_dataset, make_splits
 from newtonnet.nn import build
 from newtonnet.search import Study, read_study, read_trials
-from newtonnet.training import fit
+from newtonnet.training import OUTDATED, fit
 
 METHODS = (
     "mlp",
@@ -42,7 +42,7 @@ RESULTS = Path(__file__).parent.parent / "results" / "search"
 
 def chosen(path: Path) -> list:
     """The first, a middle and the last trial of a stored search that failed on no split and can still be trained."""
-    trials = [trial for trial in read_trials(path) if not trial.failed and trial.setting.get("variant") != "code"]
+    trials = [trial for trial in read_trials(path) if not trial.failed and trial.setting.get("variant") != OUTDATED]
     return [trials[0], trials[len(trials) // 2], trials[-1]]
 
 

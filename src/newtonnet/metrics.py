@@ -164,7 +164,7 @@ class Threshold:
         precision: share of the predicted that are of the class, where it was chosen.
         recall: share of the class that is predicted, there.
         place: which of the two classes.
-        reached: whether the rule's precision or recall is reached beyond doubt; if not, the nearest was chosen.
+        reached: whether the rule's precision or recall is exceeded by a standard error; if not, the nearest was chosen.
         held_out: the same threshold on the predictions that it was chosen on; None: that is ``value``.
     """
 
@@ -199,7 +199,7 @@ class Threshold:
 LEAST_MOVED = 50
 """Nodes that are needed to move a threshold from some predictions to others."""
 DOUBT = 1.0
-"""Standard errors by which a precision or recall must exceed what a rule asks for: five of six samples do then."""
+"""Standard errors by which a precision or recall must exceed what a rule asks for."""
 
 
 def lower_bound(found: NDArray[np.int64], of: NDArray[np.int64] | int) -> NDArray[np.float64]:

@@ -169,6 +169,8 @@ def test_the_width_is_that_of_intervals_of_new_nodes(tmp_path):
         lower, upper = model.predict_interval(graph, coverage)[new].T
         np.testing.assert_allclose(upper - lower, 2 * scorer.width(coverage), rtol=1e-6)
     assert scorer.width(0.999) == np.inf
+    with pytest.raises(ValueError, match="a coverage between 0 and 1"):
+        scorer.width(0)
     with pytest.raises(ValueError, match="this model predicts numbers, which have no probabilities; use predict"):
         scorer.probabilities(graph.adjacency, graph.features)
 

@@ -80,7 +80,7 @@ static double keeps(const Mask& mask, i64 row, i64 member, i64 d, i64 j) {  // w
 }
 
 template <class T> void one_call() {
-  const i64 n = 1 + below(30), m = 1 + below(30), p = 1 + below(3), d = 1 + below(130), threads = 1 + below(4), c = p * d;
+  const i64 n = 1 + below(below(4) ? 30 : 80), m = 1 + below(30), p = 1 + below(3), d = 1 + below(130), threads = 1 + below(4), c = p * d;
   const Numbers<u64> keys{dice(), dice(), dice()};
   const Mask mask = below(2) ? Mask{keys.data(), u16(below(65536)), 2.0} : Mask{};
   const Numbers<T> x = numbers<T>(m * c), own = numbers<T>(n * c), gradient = numbers<T>(n * c), line = numbers<T>(c),
@@ -96,10 +96,10 @@ template <class T> void one_call() {
   switch (below(6)) {
     case 0: {  // a product, with bias, ReLU and dropout
       const Product<T> s{a.matrix(), x.data(), line.data(), out.data(), m, p, d, mask, std::min(WIDEST<T>, 4 * (1 + below(8)))};
-      const i64 all = tiles<T>(p, d, s.at_once), by_tiles = below(2);
-      in_shares(by_tiles ? all : n, threads, [&](i64 lo, i64 hi, int, Team&) {
-        Numbers<T> room(size_t(m * WIDEST<T>));
-        if (by_tiles) multiply<T>(s, 0, n, lo, hi, room.data());
+      const i64 all = tiles(p, d, s.at_once), by_tiles = below(2);
+      Numbers<T> rooms(size_t(4 * m * WIDEST<T>));
+      in_shares(by_tiles ? all : n, threads, [&](i64 lo, i64 hi, int t, Team&) {
+        if (by_tiles) multiply<T>(s, 0, n, lo, hi, rooms.data() + t * m * WIDEST<T>);
         else multiply<T>(s, lo, hi, 0, all, nullptr);
       });
       return same("multiply", out, [&](i64 k) {
@@ -186,10 +186,26 @@ template <class T> void one_call() {
       in_shares(n, threads, [&](i64 lo, i64 hi, int t, Team&) {
         backward(Layer<T>{own.data(), weight.data(), of_classes.data(), out.data(), of_weight.data() + 3 * c * t, of_bias.data() + c * t, p, d, 3, T(2)}, lo, hi);
       });
-      return same("backward", out, [&](i64 k) {
+      same("backward", out, [&](i64 k) {
         double sum = 0;
         for (i64 j = 0; j < 3; ++j) sum += double(weight[size_t((k / d % p * 3 + j) * d + k % d)]) * double(of_classes[size_t(k / d * 3 + j)]);
         return own[size_t(k)] > 0 ? 2 * sum : 0;
+      });
+      for (i64 t = 1; t < 4; ++t) {
+        for (i64 k = 0; k < 3 * c; ++k) of_weight[size_t(k)] += of_weight[size_t(3 * c * t + k)];
+        for (i64 k = 0; k < c; ++k) of_bias[size_t(k)] += of_bias[size_t(c * t + k)];
+      }
+      of_weight.resize(size_t(3 * c)), of_bias.resize(size_t(c));
+      same("gradient of a bias", of_bias, [&](i64 k) {
+        double sum = 0;
+        for (i64 i = 0; i < n; ++i) sum += double(out[size_t(i * c + k)]);
+        return sum;
+      });
+      return same("gradient of a weight", of_weight, [&](i64 k) {  // (p, 3, d)
+        const i64 member = k / (3 * d);
+        double sum = 0;
+        for (i64 i = 0; i < n; ++i) sum += double(own[size_t(i * c + member * d + k % d)]) * double(of_classes[size_t((i * p + member) * 3 + k / d % 3)]);
+        return sum;
       });
     }
     default: {  // every row normalised, and back

@@ -35,10 +35,10 @@ def layer_call(pattern, values, dense, rng, width, close):
 
 
 def random_calls(calls, seed):
-    """Products and series of random matrices, widths 1 to 130, 1 to 4 threads, both types, against dense numpy."""
+    """Products and series of random matrices, 1 to 130 columns or 260, 1 to 4 threads, both types, by numpy."""
     rng = np.random.default_rng(seed)
     for _ in range(calls):
-        n, m, width = *rng.integers(1, 30, size=2), int(rng.integers(1, 131))
+        n, m, width = *rng.integers(1, 30, size=2), int(rng.integers(1, 131)) if rng.random() < 0.8 else 260
         m = n if rng.random() < 0.5 else m
         dtype = (torch.float32, torch.float64)[rng.integers(2)]
         dense = np.where(rng.random((n, m)) < rng.random(), rng.normal(size=(n, m)), 0.0)
@@ -87,8 +87,8 @@ def test_interrupts(choose, count, monkeypatch):
     """Ctrl-C at any moment of a call with several threads: none of them writes to memory that is freed by then."""
     monkeypatch.setattr(kernels.threads, "WORTH_A_THREAD", 0)
     pattern = kernels.Pattern(torch.arange(0, 1210, 10).int(), (torch.arange(1200 + kernels.AHEAD) % 120).int())
-    values, x = torch.ones(1200), torch.ones(120, 1, 64)
-    wanted, seen, expected = choose(short=100, long=10_000), 0, torch.full((120, 1, 64), 10.0)
+    values, x = torch.ones(1200), torch.ones(120, 1, 256)
+    wanted, seen, expected = choose(short=100, long=10_000), 0, torch.full((120, 1, 256), 10.0)
     found = expected
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:

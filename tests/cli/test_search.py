@@ -123,7 +123,7 @@ def test_halving_drops_settings_and_prints_both_counts(capsys, tmp_path):
         (["digits", "--results", "/dev/null"], "Not a directory; name another place"),
         (["digits", "wisconsin"], "wisconsin: kept untuned"),
         (["digits", "--halving", "--trials", "8"], "--trials has to be above 8, got 8"),
-        (["digits", "--halving", "--max-epochs", "2"], "--max-epochs has to be at least 3, got 2"),
+        (["digits", "--halving", "--max-epochs", "2"], "--max-epochs must be at least 3, got 2"),
         ([], "Missing argument"),
         *[([name], f"{name}: kept untuned") for name in UNTOUCHED],
     ],

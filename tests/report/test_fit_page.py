@@ -416,8 +416,9 @@ def test_of_two_classes_the_page_draws_precision_over_recall_and_names_the_thres
     assert "is predicted where it is more probable than not." in render_findings(two)
     chosen = Threshold("recall=0.7", 0.31, 0.5, 0.7)
     page = render_findings(replace(two, curve=replace(curve, chosen=chosen)))
-    assert (
-        "from a probability of 31.0% on, chosen by recall=0.7 on held-out nodes: precision 50.0%, recall 70.0%." in page
-    )
+    assert "from a probability of 31.0% on. It was chosen by recall=0.7 where" in page
+    assert "not trained on them: precision 50.0%, recall 70.0%." in page
+    moved = replace(curve, chosen=replace(chosen, held_out=0.24))
+    assert "(which is 24.0% for those models)" in render_findings(replace(two, curve=moved))
     assert 'id="precision-recall-plot"' in page
     assert 'id="precision-recall-plot"' not in render_findings(findings)

@@ -10,6 +10,7 @@ from newtonnet import NewtonNetClassifier, cross_validate
 from newtonnet.datasets import csbm
 from newtonnet.estimator import CrossValidation, calibration_bins, calibration_error, calibration_interval, score
 from newtonnet.graphs import energy_density, from_edges, homophily, spectrum
+from newtonnet.metrics import Threshold
 from newtonnet.report import gather, render_findings
 from newtonnet.report.gathering import evaluate, graph_warnings, node_groups, repeated_rows, spectrum_bytes
 
@@ -212,6 +213,19 @@ def two_classes(rng, nodes=300, folds=3):
         return CrossValidation(scores, np.ones(folds), [NewtonNetClassifier()] * folds, tests, shares)
 
     return graph, found(0.1), found(0.6)
+
+
+def test_members_of_one_fold_are_judged_by_the_threshold_as_it_was_chosen(graph, classifier):
+    held, fitted = classifier.out_of_fold_, copy(classifier)
+    fitted.threshold_ = Threshold("f1", 1.0, 0.5, 0.5, held_out=0.0)  # there everything is of the second class
+    kept = slice(0, 2)
+    ours = CrossValidation(
+        np.array(held.scores[kept]), np.ones(2), [fitted] * 2, list(held.nodes)[kept], held.probabilities[kept]
+    )
+    shown = {"title": "", "command": "", "seconds": 0.0}
+    assert gather(fitted, graph, fitted.predict_proba(graph), ours=ours, **shown).evaluation.recall == [0.0, 1.0]
+    others = replace(ours, test=[nodes.copy() for nodes in ours.test])  # by whole models, fitted again
+    assert gather(fitted, graph, fitted.predict_proba(graph), ours=others, **shown).evaluation.recall == [1.0, 0.0]
 
 
 def test_the_interval_of_an_auc_is_over_nodes(rng):

@@ -59,6 +59,12 @@ def test_the_first_eight_train_to_the_end_and_later_ones_if_they_are_among_the_b
     assert sum(trial.dropped for trial in trials) > TRIALS / 3
 
 
+def test_the_first_eight_train_to_the_end_also_in_smaller_batches(halved, search, tmp_path):
+    trials = search(tmp_path, replace(halved, batch=3))
+    assert not any(trial.dropped for trial in trials[:8])
+    assert sum(trial.dropped for trial in trials) > TRIALS / 3
+
+
 def test_cutoffs_are_the_last_of_the_better_half_and_the_best_quarter(halved, pretend):
     some = pretend(Task(halved, tuple(propose(halved, [], 0)[:9])))
     reached = [replace(trial, rungs=(i / 10, i / 10)) for i, trial in enumerate(some)]

@@ -215,5 +215,5 @@ def test_a_member_that_failed_has_no_score_at_a_rung(graph, members):
 
 @pytest.mark.parametrize("rungs", [(5, 3), (3, 3), (0, 3)])
 def test_rungs_out_of_order_are_refused(graph, members, rungs):
-    with pytest.raises(ValueError, match="rungs are ascending epochs"):
+    with pytest.raises(ValueError, match="rungs must be ascending epochs"):
         train(graph, *members, rungs=rungs, keep=lambda rung: rung.training)

@@ -44,17 +44,17 @@ class Scorer:
 
     def width(self, coverage: float = 0.9) -> float:
         """How far from predicted numbers a share ``coverage`` of the true ones is at most, for nodes as in the fit."""
-        errors = self.arrays["errors"]  # of held-out nodes, ascending
-        rank = int(np.ceil(coverage * (len(errors) + 1) - 1e-9))
-        return float(errors[rank - 1]) if rank <= len(errors) else np.inf
+        if "errors" not in self.arrays or not 0 < coverage < 1:
+            raise ValueError("a width is for a model of numbers with held-out nodes, and a coverage between 0 and 1")
+        errors = [*self.arrays["errors"], np.inf]  # of held-out nodes, ascending
+        return float(errors[int(np.ceil(coverage * len(errors) - 1e-9)) - 1])
 
     def _answers(self, adjacency: Any, features: Any, directed: bool) -> Any:
         """Probabilities, shape ``(n, C)``, or numbers, ``(n, 1)``."""
         x, classes = self._features(features), len(self.classes)
-        graph = make_graph(adjacency, x, directed)
-        labels = np.zeros((x.shape[0], max(classes, 2)))  # a column for each class, or known or not and the number
+        graph, labels = make_graph(adjacency, x, directed), np.zeros((x.shape[0], max(classes, 2)))
         if "labels" in self.arrays and self.described["structure"] == graph.structure:
-            labels = self.arrays["labels"]  # shown on the graph of the fit only
+            labels = self.arrays["labels"]  # by classes, or known or not and the number; on the graph of the fit only
         total = np.full((x.shape[0], classes), self.described["offset"])
         for place, member in enumerate(self.described["members"]):
             if member["bound"] not in (None, graph.structure):

@@ -70,7 +70,7 @@ def search(
         )
     if halving and max_epochs < 3:
         raise ValueError(
-            f"--halving drops settings after a third of the epochs: --max-epochs has to be at least 3, got {max_epochs}"
+            f"--halving last drops settings at a third of the epochs: --max-epochs must be at least 3, got {max_epochs}"
         )
     limits = {"splits": splits, "max_epochs": max_epochs, "patience": patience or None, "halving": halving}
     studies = _studies(datasets, model, protocol=protocol, data_root=data_root, **limits)

@@ -132,9 +132,10 @@ def _metrics(model: Any, found: Mapping[str, Any]) -> list[str]:
             rows.append(f"| {_safe(name)} | {int(own.sum()):,} | {found_share} | {right} |")
         rows += ["", f"Expected calibration error of the probabilities: {held.calibration[1]:.3f}."]
     if (chosen := model.threshold_) is not None:
+        there = "" if chosen.held_out is None else f", from {chosen.held_out:.3f} on there"
         rows.append(
             f"{_safe(_names(model)[chosen.place])} is predicted from a probability of {chosen.value:.3f} on "
-            f"({chosen.rule}): precision {chosen.precision:.0%}, recall {chosen.recall:.0%} on held-out nodes."
+            f"({chosen.rule}): precision {chosen.precision:.0%}, recall {chosen.recall:.0%} on held-out nodes{there}."
         )
     return rows
 

@@ -53,14 +53,14 @@ template <class T> void drop(const T* x, T* out, i64 members, i64 d, i64 word, c
   }
 }
 
-// Calls f(row, whole, member, first, used) for every tile of a block (n, members, d): `used` columns of a member from
-// `first` on, which fit the row, and whether they are its whole width. Tiles have at most `at_once` columns; where a
-// range of tiles is given, f is called for these alone.
-template <class T> INLINE i64 tiles(i64 members, i64 d, i64 at_once) { return members * ((d + at_once - 1) / at_once); }
+// Tiles of at most `at_once` columns in a block (n, members, d); none reaches into two members.
+INLINE i64 tiles(i64 members, i64 d, i64 at_once) { return members * ((d + at_once - 1) / at_once); }
 
+// Calls f(row, whole, member, first, used) for every tile, or for those of a range: `used` columns of a member from
+// `first` on, which fit the row, and whether they are its whole width.
 template <class T, class F>
 INLINE void each_tile(i64 members, i64 d, const F& f, i64 at_once = WIDEST<T>, i64 from = 0, i64 to = -1) {
-  const i64 of_member = tiles<T>(1, d, at_once);
+  const i64 of_member = tiles(1, d, at_once);
   for (i64 tile = from; tile < (to < 0 ? members * of_member : to); ++tile) {
     const i64 p = tile / of_member, j = tile % of_member * at_once, used = std::min(at_once, d - j);
     with_row<T>(used, [&]<class R>(R row) {

@@ -184,9 +184,11 @@ void run_multiply(const Csr& matrix, Block<T> values, Block<T> x, Block<T> out, 
   }
   // A wide block that is read often goes tile by tile through a core's own cache.
   const i64 fitting = TILE / (std::max<i64>(m, 1) * i64(sizeof(T))), line = 64 / i64(sizeof(T));
-  const bool copied = fitting >= line && members * d >= WIDE && matrix.entries >= OFTEN * m;
-  if (copied) s.at_once = std::min(WIDEST<T>, fitting / line * line);
-  const i64 all = tiles<T>(s.members, s.d, s.at_once);
+  const i64 at_once = std::min(WIDEST<T>, fitting / line * line);
+  const bool often = members * d >= WIDE && matrix.entries >= OFTEN * m;
+  const bool copied = often && at_once > 0 && tiles(s.members, s.d, at_once) >= threads;
+  if (copied) s.at_once = at_once;
+  const i64 all = tiles(s.members, s.d, s.at_once);
   Team team(std::min(threads, copied ? all : n));
   if (!copied) {
     in_shares(team, n, s.matrix.rows, [&](i64 lo, i64 hi, int) { multiply<T>(s, lo, hi, 0, all, nullptr); });

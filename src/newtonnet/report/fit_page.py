@@ -461,9 +461,11 @@ def _threshold(curve: PrecisionRecall | None, names: Sequence[str]) -> str:
     name, chosen = names[curve.place], curve.chosen
     text = f"{capitalised(name)} is predicted where it is more probable than not."
     if chosen is not None:
+        there = "" if chosen.held_out is None else f" (which is {percent(chosen.held_out)} for those models)"
         text = (
-            f"{capitalised(name)} is predicted from a probability of {percent(chosen.value)} on, chosen by "
-            f"{chosen.rule} on held-out nodes: precision {percent(chosen.precision)}, recall {percent(chosen.recall)}."
+            f"{capitalised(name)} is predicted from a probability of {percent(chosen.value)} on. It was chosen by "
+            f"{chosen.rule} where nodes were predicted by models that were not trained on them{there}: precision "
+            f"{percent(chosen.precision)}, recall {percent(chosen.recall)}."
         )
     picture = plot(
         "precision-recall-plot",

@@ -1,5 +1,6 @@
 """From a fitted classifier, its graph and its cross-validations to the findings of the page; nothing is trained."""
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -184,7 +185,7 @@ def _evaluation(
         found = evaluate_numbers(graph, estimator.model, ours, others, metric=estimator.metric)
         return replace(found, intervals=interval_coverage(held), method=method)
     threshold: Threshold | None = getattr(estimator, "threshold_", None)
-    if threshold and held and ours.test is held.nodes:  # by members of one fold, not the whole average
+    if threshold and held and all(map(operator.is_, ours.test, held.nodes)):  # by members of one fold
         threshold = threshold.where_chosen
     results = evaluate(graph, estimator.model, ours, others, metric=estimator.metric, threshold=threshold)
     return replace(results, uncalibrated_error=held.calibration[0] if held else None, method=method)

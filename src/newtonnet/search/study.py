@@ -168,7 +168,7 @@ def halving_rungs(max_epochs: int) -> tuple[int, ...]:
     """
     rungs = tuple(max_epochs // THIRD**k for k in range(RUNGS, 0, -1) if max_epochs >= THIRD**k)
     if not rungs:
-        raise ValueError(f"halving drops settings after a third of the epochs: expected at least 3, got {max_epochs}")
+        raise ValueError(f"halving last drops settings at a third of the epochs: expected at least 3, got {max_epochs}")
     return rungs
 
 

@@ -79,7 +79,7 @@ def sweep_all(
 def _open_batch(study: Study, trials: Sequence[Trial], wanted: int) -> tuple[list[Proposal], tuple[float, ...]]:
     """The untried settings of the first unfinished batch on the way to ``wanted`` trials, if any, and their cutoffs.
 
-    With halving, the rest of the first batch waits for its first settings, which all train to the end.
+    With halving, the others wait for the first settings, which all train to the end.
     """
     there = {trial.number: trial for trial in trials}
     missing = next((number for number in range(wanted) if number not in there), None)
@@ -87,8 +87,10 @@ def _open_batch(study: Study, trials: Sequence[Trial], wanted: int) -> tuple[lis
         return [], ()
     batch = missing // study.batch
     begin = batch * study.batch
-    if study.rungs and batch == 0:
-        begin, wanted = (0, min(wanted, REFERENCE)) if missing < REFERENCE else (REFERENCE, wanted)
+    if study.rungs and missing < REFERENCE:
+        begin, wanted = 0, min(wanted, REFERENCE)
+    elif study.rungs:
+        begin = max(begin, REFERENCE)
     proposals = propose(study, [there[number] for number in range(batch * study.batch)], batch)
     for proposal in proposals:
         if proposal.number in there and there[proposal.number].setting != proposal.setting:

@@ -79,8 +79,10 @@ def fit(
     size = f"{graph.features.shape[1]} features, {graph.classes} classes"  # empty ones are in no checksum
     fingerprint = hashlib.sha256("".join([*ids, size]).encode()).hexdigest()
     model.to(device)
-    if rungs and (checkpoint is not None or keep is None or list(rungs) != sorted({*rungs}) or rungs[0] < 1):
-        raise ValueError(f"rungs are ascending epochs with a function keep and no checkpoint, got {tuple(rungs)}")
+    if rungs and (checkpoint is not None or keep is None):
+        raise ValueError("rungs need a function keep, and no checkpoint")
+    if list(rungs) != sorted({*rungs}) or any(rung < 1 for rung in rungs):
+        raise ValueError(f"rungs must be ascending epochs from 1 on, got {tuple(rungs)}")
     threads = torch.get_num_threads() if threads is None else threads
     if threads < 1:
         raise ValueError(f"threads must be at least 1, got {threads}")
