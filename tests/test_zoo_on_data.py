@@ -17,7 +17,7 @@ def test_every_model_trains_on_the_graph(name):
     splits = make_splits(dataset.graph, count=1)
     for model, entry in ZOO.items():
         wide = {"hidden": 16} if model in ("tuned-gcn", "newton-stack") else {}
-        config = Config(**entry.training, max_epochs=2, history_interval=0, metric=dataset.entry.metric)
+        config = Config(**entry.training, max_epochs=1, history_interval=0, metric=dataset.entry.metric)
         population = build(model, dataset.graph, replace(entry.options, **wide))
         (record,) = fit(population, dataset.graph, splits, [config])
         assert record.outcome.status == "done", model

@@ -59,7 +59,10 @@ def random_calls(calls, seed):
             assert ((dropped == 0) | (dropped == 2 * x)).all()
 
 
-@pytest.mark.skipif(not kernels.available(), reason="the kernels were not built")
+built = pytest.mark.skipif(not kernels.available(), reason="the kernels were not built")
+
+
+@built
 def test_random_calls(choose, count, monkeypatch):
     monkeypatch.setattr(kernels.threads, "WORTH_A_THREAD", 0)
     calls = choose(short=300, long=100_000)
@@ -83,6 +86,7 @@ def test_results_do_not_depend_on_the_number_of_threads(monkeypatch):
     assert torch.equal(found[0], found[2])
 
 
+@built
 def test_interrupts(choose, count, monkeypatch):
     """Ctrl-C at any moment of a call with several threads: none of them writes to memory that is freed by then."""
     monkeypatch.setattr(kernels.threads, "WORTH_A_THREAD", 0)

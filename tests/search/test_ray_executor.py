@@ -133,14 +133,22 @@ def _raylet(node):
 
 
 def test_an_interrupt_keeps_what_is_finished_and_the_search_goes_on(study, unbroken, executor, tmp_path):
+    ended = threading.Event()
+
+    def strike():
+        while not ended.wait(0.01):
+            os.kill(os.getpid(), signal.SIGINT)
+            ended.wait(20)  # Python loses an interrupt that falls into a finaliser
+
     def interrupted(source):
         for number, result in enumerate(executor(source)):
-            if number in (10, 20, 30):  # strikes while the next result is waited for; one may fall into a finaliser
-                threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT)).start()
+            if number == 10:  # strikes while the next result is waited for
+                threading.Thread(target=strike).start()
             yield result
 
     with pytest.raises(KeyboardInterrupt):
         search(tmp_path, study, interrupted)
+    ended.set()
     assert 10 < len(told(tmp_path, study)) < TRIALS
     assert search(tmp_path, study, executor) == unbroken
 
