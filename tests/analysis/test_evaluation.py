@@ -152,9 +152,9 @@ def test_a_model_that_cannot_be_evaluated_loses_only_its_scores(evaluated):
 
 
 def predicted_out_of_fold(graph, folds):
-    """A fitted classifier that predicted the nodes of some of four folds out of fold."""
+    """A fitted classifier that predicted the nodes of some of four folds out of fold: the first so many, or these."""
     one = NewtonNetClassifier()
-    nodes = [np.flatnonzero(np.arange(8) % 4 == i) for i in range(folds)]
+    nodes = [np.flatnonzero(np.arange(8) % 4 == i) for i in (range(folds) if isinstance(folds, int) else folds)]
     one.out_of_fold_ = SimpleNamespace(nodes=nodes, probabilities=[np.eye(2)[graph.labels[part]] for part in nodes])
     return one
 
@@ -192,6 +192,24 @@ def test_the_sentence_about_the_kept_model_counts_the_nodes_that_were_scored(our
         one.complete_, one.fit = True, lambda *_, one=one, **__: one
     found = kept(graph, predicted_out_of_fold(graph, ours), others)
     assert found.method.startswith(said)
+
+
+def test_models_that_had_time_for_other_folds_are_compared_on_common_ones_or_not_at_all():
+    graph = from_edges([[0], [1]], np.eye(8), labels=[0, 1] * 4)
+    rivals = [
+        predicted_out_of_fold(graph, folds).set_params(model=name) for name, folds in (("a", [3, 1]), ("b", [0, 2]))
+    ]
+    for one in rivals:
+        one.complete_, one.fit = True, lambda *_, one=one, **__: one
+    found = kept(graph, predicted_out_of_fold(graph, [0, 1, 3]), rivals)
+    assert list(found.others) == ["a"]
+    for one in (found.ours, found.others["a"]):
+        assert [nodes.tolist() for nodes in one.test] == [[1, 5], [3, 7]]
+        assert [shares.argmax(axis=1).tolist() for shares in one.probabilities] == [[1, 1], [1, 1]]
+    assert found.warnings == [
+        "Comparison with b skipped: it had no time for the folds of the others.",
+        "The scores are from 2 of 3 folds: the time limit was reached.",
+    ]
 
 
 @pytest.mark.parametrize(("complete", "tried", "warned"), [(True, 1, False), (False, 2, False), (False, 1, True)])

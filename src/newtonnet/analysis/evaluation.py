@@ -157,14 +157,18 @@ def evaluate_kept(
             refused[rival.model] = "the run was stopped"
             continue
         others[rival.model] = predictions(fitted, time.monotonic() - began)
-    # Of folds that not all had time for, none counts.
-    common = min(len(one.test) for one in (ours, *others.values()))
-    whole = len(ours.test)
+    common, whole = _keys(ours), len(ours.test)
+    for name, one in list(others.items()):  # of folds that not all had time for, none counts
+        if shared := [key for key in common if key in _keys(one)]:
+            common = shared
+        else:
+            del others[name]
+            refused[name] = "it had no time for the folds of the others"
     warnings = [f"Comparison with {name} skipped: {reason}." for name, reason in refused.items()]
-    if common < whole:
-        warnings.append(f"The scores are from {common} of {whole} folds: the time limit was reached.")
+    if len(common) < whole:
+        warnings.append(f"The scores are from {len(common)} of {whole} folds: the time limit was reached.")
     warnings += _hurried(others)
-    rows = {name: _first(one, common) for name, one in {"": ours, **others}.items()}
+    rows = {name: _take(one, common) for name, one in {"": ours, **others}.items()}
     shown = rows.pop("")
     count = sum(len(part) for part in shown.test)
     return HeldOut(shown, rows, warnings, _method(count, len(graph.labelled), test=test, validation=validation))
@@ -196,10 +200,16 @@ def _hurried(others: Mapping[str, CrossValidation]) -> list[str]:
     return [f"{name} had time for a single setting, so its score may be too low." for name in short]
 
 
-def _first(found: CrossValidation, folds: int) -> CrossValidation:
-    return replace(
-        found, scores=found.scores[:folds], test=found.test[:folds], probabilities=found.probabilities[:folds]
-    )
+def _keys(found: CrossValidation) -> list[bytes]:
+    """What tells the folds apart: their nodes."""
+    return [nodes.tobytes() for nodes in found.test]
+
+
+def _take(found: CrossValidation, keys: Sequence[bytes]) -> CrossValidation:
+    """The folds with these keys, in this order."""
+    places = [_keys(found).index(key) for key in keys]
+    test, probabilities = ([parts[place] for place in places] for parts in (found.test, found.probabilities))
+    return replace(found, scores=found.scores[places], test=test, probabilities=probabilities)
 
 
 def held_out_folds(graph: Graph, folds: int | None, seed: int) -> list[Pair]:
