@@ -208,8 +208,12 @@ def _keys(found: CrossValidation) -> list[bytes]:
 def _take(found: CrossValidation, keys: Sequence[bytes]) -> CrossValidation:
     """The folds with these keys, in this order."""
     places = [_keys(found).index(key) for key in keys]
-    test, probabilities = ([parts[place] for place in places] for parts in (found.test, found.probabilities))
-    return replace(found, scores=found.scores[places], test=test, probabilities=probabilities)
+    return replace(
+        found,
+        scores=found.scores[places],
+        test=[found.test[place] for place in places],
+        probabilities=[found.probabilities[place] for place in places],
+    )
 
 
 def held_out_folds(graph: Graph, folds: int | None, seed: int) -> list[Pair]:
