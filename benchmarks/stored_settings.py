@@ -42,7 +42,11 @@ RESULTS = Path(__file__).parent.parent / "results" / "search"
 
 def chosen(path: Path) -> list:
     """The first, a middle and the last trial of a stored search that failed on no split and can still be trained."""
-    trials = [trial for trial in read_trials(path) if not trial.failed and trial.setting.get("variant") != OUTDATED]
+    trials = [
+        trial
+        for trial in read_trials(path)
+        if not (trial.failed or trial.dropped) and trial.setting.get("variant") != OUTDATED
+    ]
     return [trials[0], trials[len(trials) // 2], trials[-1]]
 
 
