@@ -1,4 +1,4 @@
-"""The steps of an analysis, as they are drawn, told to the caller, and said to the user."""
+"""The steps of an analysis: their names, and their progress for the caller and for a progress bar."""
 
 import math
 import time
