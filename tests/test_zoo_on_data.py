@@ -16,9 +16,9 @@ def test_every_model_trains_on_the_graph(name):
     dataset = load_dataset(name)
     splits = make_splits(dataset.graph, count=1)
     for model, entry in ZOO.items():
-        wide = {"hidden": 16} if model in ("tuned-gcn", "newton-stack") else {}
+        narrow = {"hidden": 8} if hasattr(entry.options, "hidden") else {}
         config = Config(**entry.training, max_epochs=1, history_interval=0, metric=dataset.entry.metric)
-        population = build(model, dataset.graph, replace(entry.options, **wide))
+        population = build(model, dataset.graph, replace(entry.options, **narrow))
         (record,) = fit(population, dataset.graph, splits, [config])
         assert record.outcome.status == "done", model
         assert 0 <= record.outcome.test <= 1
