@@ -3,9 +3,10 @@
 import itertools
 import multiprocessing
 import os
-import subprocess
-import sys
+import random
+import signal
 import threading
+import time
 from dataclasses import replace
 from importlib import import_module
 from types import SimpleNamespace
@@ -108,32 +109,29 @@ def test_a_grouped_trial_is_the_trial_alone(study, data):
         np.testing.assert_allclose(trial.response, alone.response, rtol=2e-3, atol=1e-4)
 
 
-SCRIPT = """
-import os, random, signal, sys, time
-from newtonnet.search import make_study, open_store, sweep
-
-study = make_study({dataset!r}, "newtonnet", space={space!r}, **{loop!r})
-for _ in range(2):
-    ours, theirs = os.pipe()
+def search_until_killed(folder, study):
+    """Search in another process, which is killed a moment after one to three trials."""
+    reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        with open_store(sys.argv[1], study) as store:
-            for trial in sweep(study, store, trials={trials}):
-                os.write(theirs, b".")
-        os._exit(0)
-    os.close(theirs)
+        try:
+            with open_store(folder, study) as store:
+                for _ in sweep(study, store, trials=TRIALS):
+                    os.write(writer, b".")
+        finally:
+            os._exit(0)
+    os.close(writer)
     for _ in range(random.randint(1, 3)):
-        os.read(ours, 1)
+        os.read(reader, 1)
     time.sleep(random.uniform(0, 0.05))
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    os.close(ours)
-"""
+    os.close(reader)
 
 
 def test_killed_twice_at_random_moments_and_resumed_it_gives_the_same_trials(study, unbroken, tmp_path):
-    script = SCRIPT.format(dataset=DATASET, space=SPACE, loop=LOOP, trials=TRIALS)
-    subprocess.run([sys.executable, "-c", script, tmp_path], check=True, timeout=120)
+    for _ in range(2):
+        search_until_killed(tmp_path, study)
     assert 0 < len(told(tmp_path, study)) < TRIALS
     assert run(tmp_path, study) == unbroken
 
