@@ -5,7 +5,6 @@ import multiprocessing
 import os
 import random
 import signal
-import threading
 import time
 from dataclasses import replace
 from importlib import import_module
@@ -137,8 +136,12 @@ def test_killed_twice_at_random_moments_and_resumed_it_gives_the_same_trials(stu
 
 
 def test_two_workers_give_and_drop_what_this_process_does_though_one_is_killed(
-    study, halved, unbroken, unbroken_halved, tmp_path
+    study, halved, unbroken, unbroken_halved, tmp_path, monkeypatch
 ):
+    """Workers are forked, which takes no time; the test below starts one afresh."""
+    fork = multiprocessing.get_context("fork")
+    monkeypatch.setattr(executors, "multiprocessing", SimpleNamespace(get_context=lambda _: fork))
+
     def murderous(source):
         for number, result in enumerate(processes(2)(source)):
             if number == 0:
@@ -158,19 +161,13 @@ def test_two_workers_give_and_drop_what_this_process_does_though_one_is_killed(
     assert told(tmp_path, halved) == unbroken_halved
 
 
-def test_a_workers_error_is_raised_here(study, tmp_path, monkeypatch):
-    """The worker is a thread, which starts sooner than the processes above."""
-
-    def start(_, data_root):
-        ours, theirs = multiprocessing.Pipe()
-        thread = threading.Thread(target=executors._work, args=(theirs, data_root, os.getppid()))
-        thread.start()
-        return ours, SimpleNamespace(terminate=lambda: None, join=thread.join)
-
-    monkeypatch.setattr(executors, "_start_worker", start)
-    wrong = replace(study, checksum="other")
+def test_a_worker_started_afresh_gives_the_same_trials_and_its_error_is_raised_here(study, unbroken):
+    first = group(study, propose(study, [], 0))[0]
+    tasks = iter([first, replace(first, study=replace(study, checksum="other"))])
+    found = []
     with pytest.raises(ValueError, match="its files have changed"):
-        run(tmp_path, wrong, processes(1))
+        found.extend(trial for _, trials in processes(1)(lambda: next(tasks, None)) for trial in trials)
+    assert [replace(trial, seconds=0.0).to_json() for trial in found] == [unbroken[n] for n in first.numbers]
 
 
 def test_what_is_finished_beside_an_error_is_kept(study, monkeypatch):
