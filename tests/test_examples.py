@@ -20,6 +20,7 @@ from newtonnet.training import band_masks, shape_penalty
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
+pytestmark = pytest.mark.usefixtures("two_folds")
 FOLDER = Path(__file__).parent.parent / "examples"
 GALLERY = sorted((FOLDER / "gallery").glob("*.py"))
 IN_ONE_FILE = FOLDER / "newtonnet_in_100_lines.py"

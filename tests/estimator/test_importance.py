@@ -13,7 +13,7 @@ from newtonnet.estimator.importance import ALL_FEATURES, NO_EDGES, NO_LABELS, NO
 from newtonnet.graphs import from_edges
 
 
-def feature_graph(*, sparse=False, n=300, seed=0):
+def feature_graph(*, sparse=False, n=400, seed=0):
     """Only feature 2 matters, and edges are noise."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, 5)).astype(np.float32)
@@ -22,7 +22,7 @@ def feature_graph(*, sparse=False, n=300, seed=0):
     return from_edges(rng.integers(0, n, (2, n)), features, labels=labels)
 
 
-def edge_graph(n=300, seed=0):
+def edge_graph(n=400, seed=0):
     """A node has the class of its neighbours, and features say little."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, 2, n)
@@ -47,7 +47,7 @@ def of_features(model="ridge", *, sparse=False):
 @pytest.mark.parametrize("sparse", [False, True])
 def test_the_feature_that_decides_is_first_and_the_others_are_within_noise(model, sparse):
     graph, fit = of_features(model, sparse=sparse)
-    found = fit.importance(graph, repeats=2)
+    found = fit.importance(graph, repeats=3)
     first, *others = found.of("feature")
     assert first.name == "feature 2"
     assert first.interval[0] > 0.25
@@ -82,7 +82,7 @@ def test_the_feature_that_decides_a_number_is_first(model, loss):
     graph = feature_graph()
     number = np.where(graph.labels >= 0, 300 + 40 * graph.features[:, 2], np.nan)
     regressor = NewtonNetRegressor(model, tune="off", max_epochs=40, folds=3, threads=1, loss=loss).fit(graph, number)
-    found = regressor.importance(graph, repeats=2)
+    found = regressor.importance(graph, repeats=3)
     first, *others = found.of("feature")
     assert found.metric == {"squared": "r2", "absolute": "d2_absolute_error"}[loss]
     assert found.score == pytest.approx(regressor.validation_score_, abs=0.02)
@@ -111,7 +111,7 @@ def test_of_many_features_of_numbers_those_that_contribute_are_tested(monkeypatc
 
 def test_features_of_one_column_are_shuffled_together():
     graph, model = of_features()
-    found = model.importance(graph, groups={"both": [1, 2], "rest": [0, 3, 4]}, repeats=2)
+    found = model.importance(graph, groups={"both": [1, 2], "rest": [0, 3, 4]}, repeats=3)
     assert [(one.name, one.features) for one in found.of("feature")] == [("both", 2), ("rest", 3)]
     assert found.of("feature")[0].interval[0] > 0.25
 
@@ -147,7 +147,7 @@ def test_known_labels_of_another_number_of_nodes_are_refused():
     graph, model = of_features()
     model = copy(model)
     model.ensemble_ = replace(model.ensemble_, labels=model.ensemble_.labels[:-1])
-    with pytest.raises(ValueError, match="expected labels of 300 nodes in the model, got 299"):
+    with pytest.raises(ValueError, match="expected labels of 400 nodes in the model, got 399"):
         model.predict_set(graph)
 
 

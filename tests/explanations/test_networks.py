@@ -297,7 +297,7 @@ def test_the_feature_that_decides_comes_first():
     split = Split(nodes[:150], nodes[150:200], nodes[200:], "planted", 0)
     for name, options in (("newtonnet", Options(hidden=16)), ("newton-stack", NewtonStackOptions(hidden=16, layers=2))):
         model = build(name, graph, options)
-        (record,) = fit(model, graph, [split], [Config(max_epochs=80)])
+        (record,) = fit(model, graph, [split], [Config(max_epochs=150)])
         assert record.outcome.test > 0.9
         held = split.test[np.abs(features[split.test, 5]) > 0.5][:30]
         first = [explanation.top_features(1)[0][0] for explanation in explained(model, graph, held.tolist())]
