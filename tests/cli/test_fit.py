@@ -413,9 +413,7 @@ def test_without_folds_being_asked_for_few_labels_get_fewer(tmp_path, capsys):
 def test_the_score_of_the_tuning_is_told_where_there_is_no_other(printed, folds):
     out = " ".join(printed("--folds", str(folds)).split())
     assert ("on held-out nodes" in out) == (folds == 2)
-    assert ("on the labels held out for tuning: too optimistic, the model was chosen by them" in out) == (
-        folds == 0
-    )
+    assert ("on the labels held out for tuning: too optimistic, the model was chosen by them" in out) == (folds == 0)
 
 
 def test_help_names_what_most_people_want_first(capsys):

@@ -175,7 +175,9 @@ def test_own_validation_nodes_choose_and_all_others_train(graph, half):
     assert model.validation_score_ == model.out_of_fold_.scores[0] > 0.7
     assert model.score(graph, np.where(half < 0, graph.labels, -1)) > 0.8
     mask = np.isin(np.arange(graph.nodes), known[::3])
-    one, again = (NewtonNetClassifier("ridge", **QUICK).fit(graph, half, validation=nodes) for nodes in (known[::3], mask))
+    one, again = (
+        NewtonNetClassifier("ridge", **QUICK).fit(graph, half, validation=nodes) for nodes in (known[::3], mask)
+    )
     np.testing.assert_array_equal(again.predict_proba(graph), one.predict_proba(graph))
 
 

@@ -6,6 +6,7 @@ import pytest
 from newtonnet import NewtonNetClassifier
 from newtonnet.graphs import from_edges
 
+pytestmark = pytest.mark.usefixtures("two_folds", "few_trees")
 CLEAR = (
     "no labelled node",
     "labels of one class only",
