@@ -44,7 +44,7 @@ def protocol(dataset: str) -> str:
 
 
 def units(request: Request) -> list[Unit]:
-    """One unit for each graph, split and method; the methods of a split run one after another."""
+    """One unit for each split, graph and method; the methods of a split run one after another."""
     chosen = request.options.get("datasets") or (QUICK if request.profile == "quick" else graphs())
     unknown = set(chosen) - set(graphs())
     if unknown:
@@ -54,9 +54,9 @@ def units(request: Request) -> list[Unit]:
             {"dataset": dataset, "split": split, "method": method, "budget": SECONDS},
             partial(_run, dataset, split, method),
         )
+        for split in range(1 if request.profile == "quick" else SPLITS)
         for dataset in graphs()
         if dataset in chosen
-        for split in range(1 if request.profile == "quick" else SPLITS)
         for method in (OURS, *SCRIPTS)
     ]
 

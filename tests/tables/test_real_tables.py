@@ -219,6 +219,21 @@ def test_any_frame_with_arrows_stream_interface_is_read():
     assert read.encoding.feature_names == ("age", "city=Aachen", "city=Bonn")
 
 
+def test_categories_whose_texts_are_views_are_read_as_categories():
+    """As Polars gives them; they are labels, features, and ids."""
+    views = pa.array(["Aachen", "Bonn", "a", "b", "c", "no", "yes"], pa.string_view())
+
+    def column(*codes):
+        return pa.DictionaryArray.from_arrays(pa.array(codes, pa.uint32()), views)
+
+    nodes = pa.table({"id": column(2, 3, 4), "city": column(1, 0, 1), "label": column(6, None, 5)})
+    read = read_tables(nodes, pa.table({"source": column(2), "target": column(3)}), TableOptions(label_column="label"))
+    assert read.graph.node_names == ("a", "b", "c")
+    assert read.encoding.feature_names == ("city=Aachen", "city=Bonn")
+    assert read.graph.class_names == ("no", "yes")
+    assert read.graph.labels.tolist() == [1, -1, 0]
+
+
 def test_a_stream_that_can_be_read_only_once_is_refused():
     reader = pa.table({"id": ["a"]}).to_reader()
     with pytest.raises(TypeError, match=r"can be read only once; give nodes\.read_all\(\)"):

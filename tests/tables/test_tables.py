@@ -376,20 +376,20 @@ def test_rows_of_parquet_are_counted_from_one(tmp_path):
         (
             "id",
             [1.0, 1.5, 3.0],
-            r"row 2 of the nodes has the id 1\.5 in column 'id'; ids must be whole numbers or text",
+            r"row 2 of the table of nodes has the id 1\.5 in column 'id'; ids must be whole numbers or text",
         ),
-        ("id", [1.0, 2.0, float("inf")], "row 3 of the nodes has the id inf"),
-        ("id", [1.0, 1e300, 3.0], r"row 2 of the nodes has the id 1e\+300"),
-        ("id", [[1], [2], [3]], "column 'id' of the nodes holds list<.*>; ids must be whole numbers or text"),
-        ("y", [1.0, 2.0, float("inf")], "row 3 of the nodes has an infinite label in column 'y'"),
+        ("id", [1.0, 2.0, float("inf")], "row 3 of the table of nodes has the id inf"),
+        ("id", [1.0, 1e300, 3.0], r"row 2 of the table of nodes has the id 1e\+300"),
+        ("id", [[1], [2], [3]], "column 'id' of the table of nodes holds list<.*>; ids must be whole numbers or text"),
+        ("y", [1.0, 2.0, float("inf")], "row 3 of the table of nodes has an infinite label in column 'y'"),
         ("y", [[1], [2], [3]], "column 'y' holds list<.*>, which is neither text nor numbers"),
         ("y", [{"a": 1}, {"a": 2}, {"a": 3}], "column 'y' holds struct<.*>, which is neither"),
         ("x", [{"a": 1}, {"a": 2}, {"a": 3}], "column 'x' holds struct<.*>, which is neither text nor numbers"),
         ("x", [b"\xff", b"a", b"b"], "column 'x' holds binary, which is neither"),
         ("x", [["a"], ["b"], ["c"]], "column 'x' holds list<.*>; lists must be of numbers"),
-        ("x", [[1.0], [float("inf")], [2.0]], "row 2 of the nodes holds an infinite number in column 'x'"),
-        ("x", [[1.0, 2.0], [1.0, None], [2.0, 3.0]], "row 2 of the nodes lacks a number in column 'x'"),
-        ("x", [1.0, float("-inf"), 2.0], "row 2 of the nodes holds an infinite number in column 'x'"),
+        ("x", [[1.0], [float("inf")], [2.0]], "row 2 of the table of nodes holds an infinite number in column 'x'"),
+        ("x", [[1.0, 2.0], [1.0, None], [2.0, 3.0]], "row 2 of the table of nodes lacks a number in column 'x'"),
+        ("x", [1.0, float("-inf"), 2.0], "row 2 of the table of nodes holds an infinite number in column 'x'"),
     ],
 )
 def test_a_column_of_the_wrong_kind_is_one_clear_line(column, values, message):
@@ -401,9 +401,9 @@ def test_a_column_of_the_wrong_kind_is_one_clear_line(column, values, message):
 
 def test_ends_of_the_wrong_kind_are_one_clear_line():
     rows = pa.table({"id": [1, 2], "x": [1.5, 2.5]})
-    with pytest.raises(ValueError, match=r"column 'target' of the edges holds list<.*>; ids must be"):
+    with pytest.raises(ValueError, match=r"column 'target' of the table of edges holds list<.*>; ids must be"):
         load_tables(rows, pa.table({"source": [1], "target": [[2]]}))
-    with pytest.raises(ValueError, match=r"row 2 of the edges has the id 2\.5 in column 'target'"):
+    with pytest.raises(ValueError, match=r"row 2 of the table of edges has the id 2\.5 in column 'target'"):
         load_tables(rows, pa.table({"source": [1, 1], "target": [2.0, 2.5]}))
 
 

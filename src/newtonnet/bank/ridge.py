@@ -126,8 +126,9 @@ def _answers(logits: NDArray[np.float64]) -> Probabilities:
 
 def filled(bank: Bank) -> NDArray[np.float64]:
     """The columns in float64, with equal shares where no label is reached; of numbers as targets 0."""
-    classes = int(bank.state["sizes"][1])
-    return np.where(np.isnan(bank.values), 0.0 if classes == 1 else 1 / classes, bank.values.astype(np.float64))
+    classes, values = int(bank.state["sizes"][1]), bank.values.astype(np.float64)
+    np.copyto(values, 0.0 if classes == 1 else 1 / classes, where=np.isnan(values))
+    return values
 
 
 def _search(

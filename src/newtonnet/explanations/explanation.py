@@ -168,14 +168,17 @@ def combine(parts: Sequence[Explanation], weights: Sequence[float]) -> Explanati
     first = parts[0]
     if any((part.node, part.classes) != (first.node, first.classes) for part in parts):
         raise ValueError("explanations can be combined only for one node and one pair of classes")
-    nodes = np.unique(np.concatenate([part.nodes for part in parts]))
+    reached = np.zeros(1 + max(part.nodes.max(initial=-1) for part in parts), dtype=np.bool_)
+    for part in parts:
+        reached[part.nodes] = True
+    nodes, place = np.flatnonzero(reached), np.cumsum(reached) - 1
     contributions, hops = np.zeros(len(nodes)), np.zeros(len(nodes), dtype=np.int64)
     own = len(first.features) - len(first.inputs)
     names = tuple(dict.fromkeys(name for part in parts for name in part.inputs))
     features = np.zeros(own + len(names))
     bands = dict.fromkeys((*BAND_NAMES, UNRESOLVED), 0.0)
     for part, weight in zip(parts, weights, strict=True):
-        places = np.searchsorted(nodes, part.nodes)
+        places = place[part.nodes]
         contributions[places] += weight * part.contributions
         hops[places] = part.hops
         features[:own] += weight * part.features[:own]

@@ -181,16 +181,30 @@ def _in_memory(source: Any, what: str) -> NamedTable | None:
     if isinstance(source, str | PathLike):
         return None
     if isinstance(source, pa.Table):
-        return NamedTable(source, f"the {what}")
+        return NamedTable(_without_views(source), f"the table of {what}")
     if isinstance(source, pa.RecordBatchReader):
         raise TypeError(f"the {what} are a stream, which can be read only once; give {what}.read_all()")
     if hasattr(source, "columns") and hasattr(source, "iloc"):
-        return NamedTable(_from_pandas(source, what), f"the {what}")
+        return NamedTable(_from_pandas(source, what), f"the table of {what}")
     if hasattr(source, "__arrow_c_stream__"):
-        table = pa.table(source)
-        plain = [field.with_type(pa.string()) if field.type == pa.string_view() else field for field in table.schema]
-        return NamedTable(table.cast(pa.schema(plain)), f"the {what}")
+        return NamedTable(_without_views(pa.table(source)), f"the table of {what}")
     raise TypeError(f"the {what} must be a path, a pyarrow table or a pandas frame, got {type(source).__name__}")
+
+
+def _without_views(table: pa.Table) -> pa.Table:
+    """Ordinary texts and categories where Polars has views of texts, with which Arrow can do little."""
+    columns = []
+    for column in table.columns:
+        if column.type == pa.string_view():
+            column = column.cast(pa.string())
+        elif pa.types.is_dictionary(column.type) and column.type.value_type == pa.string_view():
+            chunks = [
+                pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(pa.string()))
+                for chunk in column.chunks
+            ]
+            column = pa.chunked_array(chunks, type=pa.dictionary(column.type.index_type, pa.string()))
+        columns.append(column)
+    return pa.table(columns, names=table.column_names)
 
 
 def _from_pandas(frame: Any, what: str) -> pa.Table:

@@ -11,12 +11,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from newtonnet import __version__
 from newtonnet.graphs import Graph, normalised_operator, propagate
+from newtonnet.kernels import use_threads
 
 BUSY = 0.5
 """Above this load average the figures are not reliable."""
@@ -24,8 +23,8 @@ BUSY = 0.5
 UNKNOWN_CACHE, UNKNOWN_L2 = 32 * 2**20, 2**20
 """Bytes of the last and of the second cache where the system does not report them."""
 
-COPIES = 20
-"""Copies within the second cache that are timed together, because one takes only microseconds."""
+ADDITIONS = 20
+"""Additions within the second cache that are timed together, because one takes only microseconds."""
 
 DEGREE = 5
 """Sparse products in one call."""
@@ -45,7 +44,7 @@ class Limits:
         bandwidth: bytes per second, read and written, of a copy far larger than the caches.
         multiply_adds: float32 multiply-adds per second of a dense product within the cache.
         cache: bytes of the last cache.
-        l2_bandwidth: bytes per second, read and written, of copies within the second cache of each thread's core.
+        l2_bandwidth: bytes per second, read and written, of additions within the second cache of each thread's core.
     """
 
     bandwidth: float
@@ -69,7 +68,7 @@ def repeat(call: Callable[[], object], *, seconds: float, least: int = 3) -> flo
 def measure_limits(*, copy_bytes: int | None = None, order: int = 512, seconds: float) -> Limits:
     """Measure all limits with all threads of torch; the copy has 16 times the last cache, at least 256 MB.
 
-    The second cache is copied within by one thread, and counted once for each.
+    Within the second cache, one thread adds an array to another, and that is counted once for each.
     """
     cache = cache_size()
     count = (copy_bytes or max(16 * cache, 2**28)) // 4
@@ -77,19 +76,20 @@ def measure_limits(*, copy_bytes: int | None = None, order: int = 512, seconds: 
     copy = repeat(lambda: target.copy_(source), seconds=seconds, least=7)
     a, b, c = (torch.ones(order, order) for _ in range(3))
     product = repeat(lambda: torch.mm(a, b, out=c), seconds=seconds, least=7)
-    near = np.ones(cache_size("L2") // 4, dtype=np.uint8)
-    within = repeat(partial(_copy, near, near.copy()), seconds=seconds, least=7) / COPIES
+    near, other = (torch.ones(cache_size("L2") // 12) for _ in range(2))  # two thirds of the cache
+    with use_threads(1):
+        within = repeat(partial(_add, near, other), seconds=seconds, least=7) / ADDITIONS
     return Limits(
         bandwidth=8 * count / copy,
         multiply_adds=order**3 / product,
         cache=cache,
-        l2_bandwidth=torch.get_num_threads() * 2 * near.nbytes / within,
+        l2_bandwidth=torch.get_num_threads() * 3 * near.nbytes / within,
     )
 
 
-def _copy(source: NDArray[np.uint8], target: NDArray[np.uint8]) -> None:
-    for _ in range(COPIES):
-        np.copyto(target, source)
+def _add(target: torch.Tensor, source: torch.Tensor) -> None:
+    for _ in range(ADDITIONS):
+        target += source
 
 
 def describe_machine(limits: Limits) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def _machine(result: Result) -> Table:
     machine = result.get("machine", {})
     rows = [("profile", f"{result['profile']}, {result['seconds']:.0f} s")] if machine else []
     words = {"cpu": "CPU", "memory_gb": "memory, GB", "load": "load average at the start"}
-    words |= {"l2_bandwidth_gb_per_s": "copy bandwidth within L2, GB/s"}
+    words |= {"l2_bandwidth_gb_per_s": "bandwidth of additions within L2, GB/s"}
     words |= {"bandwidth_gb_per_s": "copy bandwidth, GB/s", "multiply_adds_g_per_s": "float32 multiply-adds, 10⁹/s"}
     for key, value in machine.items():
         text = ", ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else str(value)

@@ -191,9 +191,9 @@ class PhaseClock:
             logits.register_hook(lambda _: self.mark("loss"))  # type: ignore[no-untyped-call]
 
     def total(self, phase: str) -> float:
-        """Seconds of a phase, the mean over the threads that trained."""
-        threads = max(sum("loss" in own for own in self.seconds.values()), 1)
-        return sum(own.get(phase, 0.0) for own in self.seconds.values()) / threads
+        """Seconds of a phase, the mean over the threads that trained; another one only waited for them."""
+        trained = [own for own in self.seconds.values() if "loss" in own]
+        return sum(own.get(phase, 0.0) for own in trained) / max(len(trained), 1)
 
 
 def _trains(inputs: tuple[Any, ...]) -> bool:

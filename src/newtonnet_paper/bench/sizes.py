@@ -230,6 +230,7 @@ QUICK = Profile(
 FULL = replace(
     QUICK,
     name="full",
+    graphs=(*QUICK.graphs, SIZES["pubmed"]),
     populations=(1, 10, 64, 256),
     kernel=tuple((SIZES[name], WIDTHS) for name in ("chameleon", "penn94", "genius", "twitch-gamer")),
     growth_edges=(100_000, 300_000, 1_000_000, 3_000_000, 10_000_000),

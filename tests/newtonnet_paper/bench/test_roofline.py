@@ -83,6 +83,7 @@ def test_phases_add_up_to_the_time_of_all_threads(graph, threads, members):
     for own in busy:
         assert set(own) == set(NEWTONNET)
         assert min(own.values()) > 0
+    assert sum(map(clock.total, NEWTONNET)) <= taken, "a thread that waits for the others does not count"
 
 
 def test_a_phase_that_is_made_slower_is_the_one_that_takes_longer(graph, monkeypatch):
