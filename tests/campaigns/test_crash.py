@@ -25,6 +25,8 @@ from newtonnet.search.study import make_study
 from newtonnet.search.trials import Task, run_task
 from newtonnet.training import load_checkpoint, save_checkpoint
 
+pytestmark = pytest.mark.usefixtures("generated_once", "two_folds")
+
 
 def places(choose, kill_at, work, wanted):
     """Which calls to die at: all of them, or as many as a short campaign has time for, spread evenly."""
