@@ -4,7 +4,7 @@ import ast
 import tomllib
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -49,9 +49,16 @@ def name_of(path: Path) -> tuple[str, ...]:
     return parts[:-1] if parts[-1] == "__init__" else parts
 
 
-def imported(code: str, package: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+@cache
+def parsed(code: str) -> ast.Module:
+    return ast.parse(code)
+
+
+@cache
+def imported(code: str, package: tuple[str, ...]) -> list[tuple[str, ...]]:
     """Absolute dotted names of our own packages that a module in ``package`` imports."""
-    for node in ast.walk(ast.parse(code)):
+    found = []
+    for node in ast.walk(parsed(code)):
         if isinstance(node, ast.Import):
             names = [tuple(alias.name.split(".")) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -61,7 +68,8 @@ def imported(code: str, package: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
             names = [(*stem, alias.name) for alias in node.names]
         else:
             continue
-        yield from (name for name in names if name[0] in (LIBRARY, LABORATORY))
+        found += [name for name in names if name[0] in (LIBRARY, LABORATORY)]
+    return found
 
 
 def uphill(code: str, package: tuple[str, ...], room: str) -> set[str]:
@@ -92,7 +100,7 @@ def past_doors(code: str, package: tuple[str, ...], modules: set[tuple[str, ...]
 
 def offers(path: Path) -> set[str]:
     """The names in a door's ``__all__``."""
-    for node in ast.parse(path.read_text()).body:
+    for node in parsed(path.read_text()).body:
         if isinstance(node, ast.Assign) and any(getattr(target, "id", "") == "__all__" for target in node.targets):
             return set(ast.literal_eval(node.value))
     return set()
@@ -167,7 +175,7 @@ def test_a_module_that_a_door_offers_may_be_imported_from_it():
 @pytest.mark.filterwarnings("default:.*lines.*:UserWarning")
 def test_modules_have_a_docstring_and_one_idea(path):
     text = path.read_text()
-    assert ast.get_docstring(ast.parse(text)), "say in one line what the module is for"
+    assert ast.get_docstring(parsed(text)), "say in one line what the module is for"
     assert path.stem not in {"utils", "common", "misc", "helpers", "base"}
     if (lines := text.count("\n")) > LONG:
         warnings.warn(f"{of(path)} has {lines} lines; a second idea may have moved in", stacklevel=1)
@@ -177,7 +185,7 @@ def test_two_classes_never_share_a_name():
     names = Counter(
         node.name
         for path in MODULES
-        for node in ast.parse(path.read_text()).body
+        for node in parsed(path.read_text()).body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     assert not [name for name, count in names.items() if count > 1]

@@ -210,13 +210,14 @@ def choose(scores: Scores, graphs: Collection[str], count: int) -> list[str]:
     return chosen
 
 
-def held_out_regret(scores: Scores, count: int) -> dict[str, float]:
-    """For each graph, the regret of the list that is chosen on the graphs of all other families."""
-    lost: dict[str, float] = {}
+def held_out_regret(scores: Scores, counts: Sequence[int]) -> dict[int, dict[str, float]]:
+    """For each number of settings and each graph, the regret of the list that is chosen on all other families."""
+    lost: dict[int, dict[str, float]] = {count: {} for count in counts}
     for family in dict.fromkeys(FAMILIES[graph] for graph in scores):
         others = [graph for graph in scores if FAMILIES[graph] != family]
-        listed = choose(scores, others, count)
-        lost |= {graph: regret(scores, listed, [graph]) for graph in scores if FAMILIES[graph] == family}
+        listed = choose(scores, others, max(counts))  # a shorter list is its beginning
+        for count, own in lost.items():
+            own.update({g: regret(scores, listed[:count], [g]) for g in scores if FAMILIES[g] == family})
     return lost
 
 
@@ -267,7 +268,7 @@ def choose_list(lines: Sequence[Line]) -> Choice | None:
         return None
     hand = [one.name for one in pool() if one.by_hand]
     least = sum(one.always for one in pool())
-    held_out = {count: held_out_regret(scores, count) for count in range(least, len(hand) + 1)}
+    held_out = held_out_regret(scores, range(least, len(hand) + 1))
     counts = {count: over_families(lost) for count, lost in held_out.items()}
     best = min(counts.values())
     count = min(count for count, value in counts.items() if value <= best + ENOUGH)

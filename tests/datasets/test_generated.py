@@ -66,11 +66,11 @@ def test_block_models_repeat_by_seed():
     assert csbm(0.3, nodes=100, features=5, seed=4).checksum != csbm(0.3, nodes=100, features=5, seed=5).checksum
 
 
-def test_a_million_edges_take_seconds():
+def test_a_quarter_of_a_million_edges_takes_seconds():
     started = time.monotonic()
-    graph = csbm(0.2, nodes=400_000, features=2)
-    assert graph.edges == pytest.approx(1_000_000, rel=0.01)
-    assert time.monotonic() - started < 20
+    graph = csbm(0.2, nodes=100_000, features=2)
+    assert graph.edges == pytest.approx(250_000, rel=0.01)
+    assert time.monotonic() - started < 5
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from newtonnet.kernels import kept_memory
 from newtonnet.kernels.threads import OWN_CHOICE, _glibc
 
-MEGABYTES = 128
+MEGABYTES = 64  # above the 32 MB up to which glibc keeps freed blocks by itself
 PAGES = MEGABYTES * 256  # of 4 kB
 
 # In a process of its own: one that was ever refused memory, as tests do to theirs, maps its large blocks for good.
@@ -23,7 +23,7 @@ from newtonnet.kernels import kept_memory
 
 
 def faults():
-    for _ in range(16):  # up to six fall between small blocks that remain, where the next does not fit
+    for _ in range(10):  # up to six fall between small blocks that remain, where the next does not fit
         before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
         torch.empty(MEGABYTES << 18).fill_(1.0)
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before

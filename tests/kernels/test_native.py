@@ -1,5 +1,6 @@
 """What the compiled module refuses, and how it behaves with threads, forks and interrupts, or when it is missing."""
 
+import json
 import os
 import subprocess
 import sys
@@ -9,20 +10,12 @@ import torch
 
 from newtonnet import kernels
 from newtonnet.kernels import Mask, Pattern, arrays, use_threads
-from newtonnet.kernels.native import native
+from newtonnet.kernels.native import SETTING, native
 
 INCOMPATIBLE = "incompatible function arguments"
 """What pybind11 says of an array of another type, or one that is not contiguous."""
 
 built = pytest.mark.skipif(not kernels.available(), reason="the kernels were not built")
-
-
-def run(code, **environment):
-    """Standard output, standard error and exit code of a program in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env={**os.environ, **environment}
-    )
-    return done.stdout.strip(), done.stderr, done.returncode
 
 
 def pattern(rows=(0, 1, 3), columns=(1, 0, 1), behind=kernels.AHEAD):
@@ -223,11 +216,7 @@ operator = normalised_operator(from_edges(rng.integers(0, 3000, (2, 20000)), np.
 x, c = torch.tensor(rng.standard_normal((3000, 1, 40)), dtype=torch.float32), torch.ones(6, 1)
 expected = propagate(operator, x, c)
 """
-
-
-@built
-def test_a_forked_process_starts_threads_of_its_own_while_others_are_busy():
-    code = """
+FORKED = """
 stop = False
 def work():
     with use_threads(3, torch_count=1):
@@ -248,13 +237,8 @@ for one in busy:
     one.join()
 print("done")
 """
-    assert run(GRAPH + code)[::2] == ("done", 0)
-
-
-@built
-def test_an_interrupt_waits_for_the_kernel_and_leaves_it_usable():
-    code = """
-many = torch.ones(500, 1) / 500
+INTERRUPTED = """
+many = torch.ones(100, 1) / 100
 threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 start = time.monotonic()
 caught = 0
@@ -267,13 +251,7 @@ with use_threads(3, torch_count=1):
     assert torch.equal(propagate(operator, x, c), expected)
 print("caught", caught)
 """
-    assert run(GRAPH + code)[::2] == ("caught 1", 0)
-
-
-@built
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="limits of a process are Unix's")
-def test_where_no_thread_can_be_started_fewer_do_the_work():
-    code = """
+STARVED = """
 import resource
 soft, hard = resource.getrlimit(resource.RLIMIT_AS)
 resource.setrlimit(resource.RLIMIT_AS, (int(open("/proc/self/statm").read().split()[0]) * 4096 + (100 << 20), hard))
@@ -281,42 +259,100 @@ with use_threads(500, torch_count=1):
     assert torch.equal(propagate(operator, x, c), expected)
 print("done", threading.active_count())
 """
-    assert run(GRAPH + code)[::2] == ("done 1", 0)
-
-
 TRAIN = (
     GRAPH
     + "print(operator.describe()); propagate(normalised_operator(from_edges([[0], [1]], np.ones((2, 1)))), x[:2], c)"
 )
-
-
-@built
-def test_the_setting_off_leaves_all_work_to_torch_and_says_nothing():
-    out, errors, code = run(TRAIN, NEWTONNET_KERNELS="off")
-    assert (out, errors, code) == ("vendor kernel (torch's sparse product)", "", 0)
-
-
-def test_an_unknown_setting_is_refused():
-    _, errors, code = run(TRAIN, NEWTONNET_KERNELS="on")
-    assert code == 1
-    assert "ValueError: NEWTONNET_KERNELS must be off, require or not set, got 'on'" in errors
-
-
 MISSING = (
     "import sys; sys.modules.update({f'newtonnet.kernels._native_{n}': None for n in ('baseline', 'avx2', 'avx512')})\n"
     + TRAIN
 )
+PROGRAMS = {
+    "forked": (GRAPH + FORKED, {}),
+    "interrupted": (GRAPH + INTERRUPTED, {}),
+    "starved": (GRAPH + STARVED, {}),
+    "off": (TRAIN, {SETTING: "off"}),
+    "unknown": (TRAIN, {SETTING: "on"}),
+    "missing": (MISSING, {SETTING: ""}),
+    "required": (MISSING, {SETTING: "require"}),
+}
+STARTER = """
+import json, os, sys, traceback
+import newtonnet.graphs, newtonnet.kernels
+
+assert not any("._native_" in name for name in sys.modules)
+codes = {}
+for name, (program, environment) in json.loads(sys.argv[1]).items():
+    child = os.fork()
+    if child == 0:
+        for descriptor, ending in ((1, "out"), (2, "errors")):
+            os.dup2(os.open(f"{sys.argv[2]}/{name}.{ending}", os.O_WRONLY | os.O_CREAT, 0o600), descriptor)
+        os.environ.update(environment)
+        code = 1
+        try:
+            exec(program, {})
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    codes[name] = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+print(json.dumps(codes))
+"""
+"""Loads torch once; every program then has a fork of its own, in which no kernel was loaded before."""
 
 
-def test_missing_kernels_are_announced_once():
-    out, errors, code = run(MISSING, NEWTONNET_KERNELS="")
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """Standard output, standard error and exit code of each program."""
+    if not hasattr(os, "fork"):
+        pytest.skip("programs are forked")
+    folder = tmp_path_factory.mktemp("programs")
+    command = [sys.executable, "-c", STARTER, json.dumps(PROGRAMS), str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    texts = {path.name: path.read_text() for path in folder.iterdir()}
+    return {
+        name: (texts[f"{name}.out"].strip(), texts[f"{name}.errors"], code)
+        for name, code in json.loads(done.stdout).items()
+    }
+
+
+@built
+def test_a_forked_process_starts_threads_of_its_own_while_others_are_busy(ran):
+    assert ran["forked"][::2] == ("done", 0)
+
+
+@built
+def test_an_interrupt_waits_for_the_kernel_and_leaves_it_usable(ran):
+    assert ran["interrupted"][::2] == ("caught 1", 0)
+
+
+@built
+def test_where_no_thread_can_be_started_fewer_do_the_work(ran):
+    assert ran["starved"][::2] == ("done 1", 0)
+
+
+@built
+def test_the_setting_off_leaves_all_work_to_torch_and_says_nothing(ran):
+    assert ran["off"] == ("vendor kernel (torch's sparse product)", "", 0)
+
+
+def test_an_unknown_setting_is_refused(ran):
+    _, errors, code = ran["unknown"]
+    assert code == 1
+    assert "ValueError: NEWTONNET_KERNELS must be off, require or not set, got 'on'" in errors
+
+
+def test_missing_kernels_are_announced_once(ran):
+    out, errors, code = ran["missing"]
     assert (out, code) == ("vendor kernel (torch's sparse product)", 0)
     assert errors.count("torch does the same work") == 1
     assert len(errors.strip().splitlines()) == 1
 
 
-def test_missing_kernels_that_are_required_are_an_error():
-    _, errors, code = run(MISSING, NEWTONNET_KERNELS="require")
+def test_missing_kernels_that_are_required_are_an_error(ran):
+    _, errors, code = ran["required"]
     assert code == 1
     assert "ImportError: the compiled kernels of newtonnet cannot be loaded" in errors
     assert "NEWTONNET_KERNELS=require asks for them" in errors

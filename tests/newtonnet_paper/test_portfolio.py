@@ -80,10 +80,12 @@ def test_settings_are_chosen_by_what_they_add():
 
 def test_a_family_has_no_part_in_the_list_that_it_is_compared_with():
     scores = complete_scores(lines({"texas": {OTHERS[0]}, "cornell": {OTHERS[0]}, "cora": {OTHERS[1]}}))
-    lost = held_out_regret(scores, 4)
+    lost = held_out_regret(scores, [4])[4]
     assert lost == pytest.approx({"texas": 40, "cornell": 40, "cora": 40})
     shared = complete_scores(lines({"texas": {OTHERS[0]}, "cora": {OTHERS[0]}}))
-    assert held_out_regret(shared, 4) == pytest.approx({"texas": 0, "cora": 0})
+    lost = held_out_regret(shared, [3, 4])
+    assert lost[3] == pytest.approx({"texas": 40, "cora": 40})
+    assert lost[4] == pytest.approx({"texas": 0, "cora": 0})
 
 
 def test_a_graph_counts_when_all_of_its_settings_are_trained():

@@ -96,7 +96,9 @@ def test_times_are_read_as_people_write_them(text, expected):
     assert seconds(text) == expected
 
 
-def test_all_claims_become_one_page_and_the_marked_table(capsys, tmp_path):
+def test_all_claims_become_one_page_and_the_marked_table(capsys, tmp_path, monkeypatch):
+    drawn = []  # how figures are drawn is for the tests above
+    monkeypatch.setattr("newtonnet_paper.drawings.save_figure", lambda _, path: drawn.append(path.name) or [])
     page = "before\n<!-- results table1 -->\nkept\n<!-- end -->\nafter\n"
     (tmp_path / "README.md").write_text(page)
     assert run(app, ["reproduce", "interpolation"]) == 0
@@ -107,6 +109,8 @@ def test_all_claims_become_one_page_and_the_marked_table(capsys, tmp_path):
     assert "## table1" in results
     assert "Nothing is stored yet; run `newtonnet-paper reproduce table1 --profile paper`" in results
     assert "figures/interpolation-" in results
+    assert len(drawn) == 4
+    assert all(name.startswith("interpolation-") for name in drawn)
     assert (tmp_path / "README.md").read_text() == page  # nothing to put there yet
     first = (tmp_path / "docs/results.md").read_bytes()
     assert run(app, ["reproduce", "all", "--out", "docs"]) == 0

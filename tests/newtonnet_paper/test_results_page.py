@@ -1,9 +1,7 @@
-import json
-from dataclasses import fields
 from pathlib import Path
 
-from newtonnet.search import Study, best_path, read_study, read_trials, summarise_study
-from newtonnet.search.store import valid_trials
+import pytest
+
 from newtonnet_paper.claim import Claim, all_claims
 from newtonnet_paper.exhibit import Figure, Finding, Report, Table, Verdict
 from newtonnet_paper.pages import coverage, fill_results, results_page, show_stored
@@ -37,28 +35,16 @@ def test_the_page_holds_every_claim_and_one_line_for_what_is_not_stored():
     assert "`newtonnet-paper reproduce all --no-run --out docs`" in page
 
 
-def test_the_pages_say_what_is_stored():
+@pytest.fixture(scope="module")
+def shown():
+    return show_stored(all_claims(), PROJECT / "results")
+
+
+def test_the_pages_say_what_is_stored(shown):
     """If this fails: newtonnet-paper reproduce all --no-run --out docs."""
-    shown = show_stored(all_claims(), PROJECT / "results")
     assert results_page(shown) == (PROJECT / "docs/results.md").read_text(encoding="utf-8")
     readme = (PROJECT / "README.md").read_text(encoding="utf-8")
     assert fill_results(readme, shown) == readme
-
-
-def test_the_best_settings_are_those_of_the_stored_trials():
-    """If this fails: newtonnet search GRAPH --model MODEL --trials 1 writes a row again."""
-    results = PROJECT / "results"
-    table = json.loads(best_path(results).read_text(encoding="utf-8"))
-    assert len(table) >= 15
-    for dataset, rows in table.items():
-        for name, row in rows.items():
-            path = results / "search" / dataset / f"{name}.jsonl"
-            described = read_study(path)
-            study = Study(**{field.name: described[field.name] for field in fields(Study) if field.name in described})
-            assert {**summarise_study(study, valid_trials(study, read_trials(path))), "study": row["study"]} == row, (
-                dataset,
-                name,
-            )
 
 
 def test_a_claim_with_a_page_of_its_own_shows_only_findings():
@@ -99,8 +85,8 @@ def test_every_part_of_the_paper_has_a_row_with_an_outcome():
     assert {one.name for one in all_claims() if "not in the paper" not in one.place} == claims
 
 
-def test_the_parts_name_findings_that_exist():
-    table = coverage(show_stored(all_claims(), PROJECT / "results"))
+def test_the_parts_name_findings_that_exist(shown):
+    table = coverage(shown)
     assert all(
         row[2] != "not run yet" for row in table.rows if row[1] in ("[theory](#theory)", "[frequency](#frequency)")
     )

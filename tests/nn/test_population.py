@@ -72,7 +72,7 @@ def members(graph):
         Config(seed=2, learning_rate=0.05, weight_decay=5e-3),
         Config(seed=7, learning_rate=0.02),
     ]
-    return make_splits(graph, count=3), [replace(config, max_epochs=20, history_interval=5) for config in configs]
+    return make_splits(graph, count=3), [replace(config, max_epochs=12, history_interval=5) for config in configs]
 
 
 def train(case, graph, splits, configs, *, dtype=torch.float64, **rest):

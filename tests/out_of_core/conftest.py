@@ -31,7 +31,7 @@ def heterophilous():
     return csbm(0.05, nodes=1000, features=20, degree=10, mu=60.0, seed=1)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def setting():
     """A short training of a small network."""
     config = Config(learning_rate=0.02, max_epochs=12, weight_decay=1e-4, gammas=(0.1, 0.1, 0.1), history_interval=1)

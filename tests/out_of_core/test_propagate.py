@@ -20,7 +20,7 @@ def combined(store, coefficients):
 
 
 @pytest.mark.parametrize("self_loops", [False, True])
-@pytest.mark.parametrize("degree", range(1, 11))
+@pytest.mark.parametrize("degree", [1, 2, 3, 6, 10])
 @pytest.mark.parametrize("name", ["weighted", "plain"])
 def test_blocks_combined_are_the_filtered_features(request, tmp_path, name, degree, self_loops, rng):
     graph = request.getfixturevalue(name)
@@ -54,14 +54,14 @@ def test_the_vendor_product_gives_the_same_blocks(request, tmp_path, name, monke
         assert np.allclose(native.term(k), vendor.term(k), atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["weighted", "plain"])
-def test_few_columns_and_few_rows_at_a_time_change_nothing(request, tmp_path, name, monkeypatch):
+@pytest.mark.parametrize(("name", "width"), [("weighted", 3), ("plain", 15)])
+def test_few_columns_and_few_rows_at_a_time_change_nothing(request, tmp_path, name, width, monkeypatch):
     graph = request.getfixturevalue(name)
     whole = propagate_to_disk(graph, tmp_path / "w", degree=4)
     monkeypatch.setattr("newtonnet.out_of_core.propagate.ENTRIES", 10)
     monkeypatch.setattr("newtonnet.graphs.graph.CHUNK", 100)
-    cut = propagate_to_disk(graph, tmp_path / "c", degree=4, max_memory=(12 * 3 + 4) * graph.nodes)
-    assert (whole.width, cut.width) == (graph.features.shape[1], 3)
+    cut = propagate_to_disk(graph, tmp_path / "c", degree=4, max_memory=(12 * width + 4) * graph.nodes)
+    assert (whole.width, cut.width) == (graph.features.shape[1], width)
     for k in range(5):
         assert np.allclose(whole.term(k), cut.term(k), atol=1e-6)
     assert open_store(tmp_path / "c", verify=True).complete

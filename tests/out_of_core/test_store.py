@@ -12,27 +12,10 @@ import pytest
 from filelock import FileLock
 
 from newtonnet.graphs import from_edges
-from newtonnet.out_of_core import open_graph, open_store, propagate_to_disk
+from newtonnet.out_of_core import open_graph, open_store, propagate, propagate_to_disk
 from newtonnet.out_of_core.store import LOCK, MANIFEST
 from newtonnet_paper.scale_graph import generate
 
-SLOW = """
-import sys, time
-from newtonnet.out_of_core import open_graph, propagate_to_disk, propagate
-write = propagate.write_part
-def slowly(store, columns, k, block):
-    grown = write(store, columns, k, block)
-    if len(grown.parts) == 6:
-        # In the middle of the next part: some of its numbers are written, none of it is listed.
-        with grown.path(2).open("r+b") as stream:
-            stream.seek(4 * 3)
-            stream.write(b"half a part ")
-        print("now", flush=True)
-        time.sleep(60)
-    return grown
-propagate.write_part = slowly
-propagate_to_disk(open_graph(sys.argv[1]), sys.argv[2], degree=3, max_memory=(12 * 3 + 4) * 1000)
-"""
 MEMORY = (12 * 3 + 4) * 1000
 """Room for 3 of the 7 columns at once."""
 
@@ -63,10 +46,26 @@ def check_resumed(folder, graph, unbroken, parts):
 
 
 def test_a_killed_precomputation_goes_on_and_ends_with_the_same_numbers(tmp_path, graph, unbroken):
-    command = [sys.executable, "-c", SLOW, str(graph), str(tmp_path / "s")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdout.readline() == "now\n"
-        os.kill(child.pid, signal.SIGKILL)
+    write = propagate.write_part
+
+    def killed(store, columns, k, block):
+        grown = write(store, columns, k, block)
+        if len(grown.parts) == 6:
+            # In the middle of the next part: some of its numbers are written, none of it is listed.
+            with grown.path(2).open("r+b") as stream:
+                stream.seek(4 * 3)
+                stream.write(b"half a part ")
+            os.kill(os.getpid(), signal.SIGKILL)
+        return grown
+
+    child = os.fork()
+    if child == 0:
+        try:
+            propagate.write_part = killed
+            propagate_to_disk(open_graph(graph), tmp_path / "s", degree=3, max_memory=MEMORY)
+        finally:
+            os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     check_resumed(tmp_path / "s", graph, unbroken, parts=6)
 
 

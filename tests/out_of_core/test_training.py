@@ -324,9 +324,9 @@ def plain(records):
     return [replace(record, outcome=replace(record.outcome, seconds=0.0)).to_json() for record in records]
 
 
-@pytest.fixture
-def run(heterophilous, setting, tmp_path):
-    splits = make_splits(heterophilous, count=2)
+@pytest.fixture(scope="module")
+def run(heterophilous, setting, tmp_path_factory):
+    splits, blocks = make_splits(heterophilous, count=2), tmp_path_factory.mktemp("run") / "blocks"
 
     def train(watch=None, changes=None, **options):
         config = replace(setting.config, pivot="adjusted", **(changes or {}))
@@ -334,13 +334,18 @@ def run(heterophilous, setting, tmp_path):
             heterophilous,
             splits,
             replace(setting, config=config),
-            store=tmp_path / "blocks",
+            store=blocks,
             batching=Batching(batch=200),
             on_epoch=watch,
             **options,
         )
 
     return train
+
+
+@pytest.fixture(scope="module")
+def unbroken(run):
+    return run()
 
 
 def assert_same(ours, theirs):
@@ -355,8 +360,7 @@ def crash():
 
 
 @pytest.mark.parametrize("at", [1, 7, 12, 17])
-def test_a_crashed_training_goes_on_to_the_same_bits(run, tmp_path, at):
-    unbroken = run()
+def test_a_crashed_training_goes_on_to_the_same_bits(run, unbroken, tmp_path, at):
     path = tmp_path / "kept"
     with pytest.raises(RuntimeError, match="power failure"):
         run(Watch(at, crash), checkpoint=path, checkpoint_seconds=0.0)
@@ -367,17 +371,17 @@ def test_a_crashed_training_goes_on_to_the_same_bits(run, tmp_path, at):
     assert not path.exists()
 
 
-def test_ctrl_c_waits_for_the_epoch_and_keeps_it(run, tmp_path):
+def test_ctrl_c_waits_for_the_epoch_and_keeps_it(run, unbroken, tmp_path):
     path, watch = tmp_path / "kept", Watch(5, lambda: signal.raise_signal(signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
         run(watch, checkpoint=path)
     assert watch.epochs == 5
     rest = Watch()
-    assert_same(run(rest, checkpoint=path), run())
+    assert_same(run(rest, checkpoint=path), unbroken)
     assert rest.epochs == 2 * 12 - 5
 
 
-def test_ctrl_c_after_the_last_epoch_is_not_lost(run, tmp_path, monkeypatch):
+def test_ctrl_c_after_the_last_epoch_is_not_lost(run, unbroken, tmp_path, monkeypatch):
     path, make_records = tmp_path / "kept", out_of_core_training.make_records
 
     def interrupted(*arguments, **options):
@@ -389,7 +393,7 @@ def test_ctrl_c_after_the_last_epoch_is_not_lost(run, tmp_path, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             run(checkpoint=path, checkpoint_seconds=0.0)
     assert path.exists()
-    assert_same(run(checkpoint=path), run())
+    assert_same(run(checkpoint=path), unbroken)
 
 
 def test_nothing_is_written_before_it_is_time(run, tmp_path):
@@ -408,8 +412,8 @@ def test_another_trainings_state_is_refused(run, tmp_path):
     assert path.exists()
 
 
-def test_packing_is_undone_by_unpacking(run):
-    records, states = run()
+def test_packing_is_undone_by_unpacking(unbroken):
+    records, states = unbroken
     finished, begun = unpack(pack(list(zip(records, states, strict=True)), {"epoch": torch.arange(3.0)}))
     assert_same(tuple(zip(*finished, strict=True)), (records, states))
     assert torch.equal(begun["epoch"], torch.arange(3.0))

@@ -61,12 +61,12 @@ def made_up(task: Task, *, fails=()) -> list[Trial]:
     ]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def pretend():
     return made_up
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def play():
     """An executor that pretends, and keeps the tasks it was given."""
 
@@ -84,7 +84,7 @@ def play():
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def study():
     first = (("published", {"dropout": 0.25, "hidden": 32}), ("default", {}))
     return Study("nowhere", "sum", "mlp", space=SPACE, first=first, splits=3, max_population=6)

@@ -1,9 +1,8 @@
-"""Successive halving: whole searches on made-up scores, and short trainings on an embedded graph."""
+"""Successive halving on made-up scores; test_training.py has it with real training."""
 
 import json
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from newtonnet.search import (
@@ -17,7 +16,6 @@ from newtonnet.search import (
     halving_rungs,
     make_study,
     open_store,
-    processes,
     propose,
     read_study,
     read_trials,
@@ -25,18 +23,17 @@ from newtonnet.search import (
     sweep,
     write_best,
 )
-from newtonnet.search.study import load_data
-from newtonnet.search.trials import Task, run_task
+from newtonnet.search.trials import Task
 
 BATCH, TRIALS = 12, 30
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def halved(study):
     return replace(study, rungs=(3, 9), batch=BATCH)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def search(play):
     """Search a study in a folder, at most so many tasks of it; the trials in order of their numbers."""
 
@@ -48,8 +45,18 @@ def search(play):
     return run
 
 
-def test_the_first_eight_train_to_the_end_and_later_ones_if_they_are_among_the_best(halved, search, tmp_path):
-    trials = search(tmp_path, halved)
+@pytest.fixture(scope="module")
+def unbroken(halved, search, tmp_path_factory):
+    return search(tmp_path_factory.mktemp("unbroken"), halved)
+
+
+@pytest.fixture(scope="module")
+def proposals(halved):
+    return tuple(propose(halved, [], 0))
+
+
+def test_the_first_eight_train_to_the_end_and_later_ones_if_they_are_among_the_best(unbroken):
+    trials = unbroken
     assert [trial.number for trial in trials if trial.number < 8 and not trial.dropped] == list(range(8))
     for number, trial in enumerate(trials[8:], 8):
         before = trials[: 8 if number < BATCH else BATCH * (number // BATCH)]
@@ -65,8 +72,8 @@ def test_the_first_eight_train_to_the_end_also_in_smaller_batches(halved, search
     assert sum(trial.dropped for trial in trials) > TRIALS / 3
 
 
-def test_cutoffs_are_the_last_of_the_better_half_and_the_best_quarter(halved, pretend):
-    some = pretend(Task(halved, tuple(propose(halved, [], 0)[:9])))
+def test_cutoffs_are_the_last_of_the_better_half_and_the_best_quarter(halved, proposals, pretend):
+    some = pretend(Task(halved, proposals[:9]))
     reached = [replace(trial, rungs=(i / 10, i / 10)) for i, trial in enumerate(some)]
     assert cutoffs(halved, reached) == (0.4, 0.6)
     few = [replace(trial, rungs=trial.rungs[: 1 + (i == 3)]) for i, trial in enumerate(reached)]
@@ -74,16 +81,13 @@ def test_cutoffs_are_the_last_of_the_better_half_and_the_best_quarter(halved, pr
     assert cutoffs(halved, []) == cutoffs(replace(halved, rungs=()), reached) == ()
 
 
-def test_a_search_cut_off_anywhere_drops_the_same_trials(halved, search, tmp_path):
-    unbroken = search(tmp_path / "whole", halved)
-    for step in (1, 3):
-        folder = tmp_path / str(step)
-        while len(search(folder, halved, limit=step)) < TRIALS:
-            pass
-        assert search(folder, halved) == unbroken
+def test_a_search_cut_off_anywhere_drops_the_same_trials(halved, search, unbroken, tmp_path):
+    while len(search(tmp_path, halved, limit=2)) < TRIALS:
+        pass
+    assert search(tmp_path, halved) == unbroken
 
 
-def test_tasks_that_finish_in_another_order_change_nothing(halved, search, pretend, tmp_path):
+def test_tasks_that_finish_in_another_order_change_nothing(halved, search, unbroken, pretend, tmp_path):
     def last_first(source):
         running = []
         while True:
@@ -94,11 +98,11 @@ def test_tasks_that_finish_in_another_order_change_nothing(halved, search, prete
             task = running.pop()
             yield task, pretend(task)
 
-    assert search(tmp_path / "other", halved, last_first) == search(tmp_path / "one", halved)
+    assert search(tmp_path, halved, last_first) == unbroken
 
 
-def test_a_dropped_trial_is_never_selected(halved, pretend, tmp_path):
-    good, *others = pretend(Task(halved, tuple(propose(halved, [], 0)[:3])))
+def test_a_dropped_trial_is_never_selected(halved, proposals, pretend, tmp_path):
+    good, *others = pretend(Task(halved, proposals[:3]))
     dropped = replace(good, validation=(1.0,) * 3, test=(1.0,) * 3, dropped=True)
     assert best_trial([dropped, *others]) == best_trial(others)
     for select in SELECTIONS.values():
@@ -113,8 +117,8 @@ def test_a_dropped_trial_is_never_selected(halved, pretend, tmp_path):
     assert (row["trials"], row["models"]) == (3, {"started": 9, "complete": 6})
 
 
-def test_a_search_that_dropped_nothing_has_the_first_word(study, halved, pretend, tmp_path):
-    trials = pretend(Task(study, tuple(propose(study, [], 0)[:2])))
+def test_a_search_that_dropped_nothing_has_the_first_word(study, halved, proposals, pretend, tmp_path):
+    trials = pretend(Task(study, proposals[:2]))
     write_best(tmp_path, halved, trials[:1])
     assert find_best(tmp_path, "nowhere", "mlp")["trials"] == 1
     write_best(tmp_path, study, trials)
@@ -122,15 +126,15 @@ def test_a_search_that_dropped_nothing_has_the_first_word(study, halved, pretend
     assert set(json.loads(best_path(tmp_path).read_text())["nowhere"]) == {"mlp", "mlp-halving"}
 
 
-def test_without_rungs_a_study_and_its_lines_are_as_before_there_were_any(study, pretend):
+def test_without_rungs_a_study_and_its_lines_are_as_before_there_were_any(study, proposals, pretend):
     assert "rungs" not in study.describe()
-    line = pretend(Task(study, tuple(propose(study, [], 0)[:1])))[0].to_json()
+    line = pretend(Task(study, proposals[:1]))[0].to_json()
     assert not {"rungs", "dropped"} & set(json.loads(line))
     assert (Trial.from_json(line).rungs, Trial.from_json(line).dropped) == ((), False)
 
 
-def test_a_dropped_trial_comes_back_from_its_line(halved, pretend):
-    (trial,) = pretend(Task(halved, tuple(propose(halved, [], 0)[:1]), (9.0, 9.0)))
+def test_a_dropped_trial_comes_back_from_its_line(halved, proposals, pretend):
+    (trial,) = pretend(Task(halved, proposals[:1], (9.0, 9.0)))
     assert trial.dropped
     assert len(trial.rungs) == 1
     assert Trial.from_json(trial.to_json()) == trial
@@ -148,44 +152,8 @@ def test_a_study_with_rungs_has_its_own_file_and_key(study, halved, search, tmp_
 
 def test_rungs_are_a_third_of_the_next_for_every_method():
     assert halving_rungs(2000) == (24, 74, 222, 666)
-    assert {make_study("digits", model, halving=True).rungs for model in ("mlp", "gcn")} == {halving_rungs(2000)}
+    plain, halved = (make_study("digits", "mlp", halving=turn) for turn in (False, True))
+    assert halved.rungs == make_study("digits", "gcn", halving=True).rungs == halving_rungs(2000)
     with pytest.raises(ValueError, match="expected at least 3, got 2"):
         halving_rungs(2)
-    assert Study.batch == make_study("digits", "mlp").batch < make_study("digits", "mlp", halving=True).batch
-
-
-@pytest.fixture(scope="module")
-def real():
-    space = {"learning_rate": (0.05, 0.01, 0.001), "weight_decay": (0.0, 5e-4), "dropout": (0.3, 0.5)}
-    loop = {"fixed": {"hidden": 6}, "splits": 2, "max_epochs": 27, "patience": 20, "batch": 4}
-    return make_study("digits", "newtonnet", space=space, halving=True, **loop)
-
-
-def told(folder, study, executor=None, trials=12):
-    with open_store(folder, study) as store:
-        list(sweep(study, store, trials=trials, executor=executor))
-    found = sorted(read_trials(store_path(folder, study)), key=lambda trial: trial.number)
-    return [replace(trial, seconds=0.0) for trial in found]
-
-
-def test_two_workers_drop_what_this_process_drops_and_scores_are_those_of_a_shorter_training(real, tmp_path):
-    here = told(tmp_path / "here", real)
-    assert told(tmp_path / "there", real, processes(2)) == here
-    dropped = [trial for trial in here if trial.dropped]
-    assert dropped
-    data = load_data(*real.data)
-    for trial in (here[0], dropped[0], dropped[-1]):
-        epochs = real.rungs[len(trial.rungs) - 1] if trial.dropped else real.max_epochs
-        proposals = {p.number: p for p in propose(real, here[: 4 * (trial.number // 4)], trial.number // 4)}
-        plain = replace(real, rungs=(), max_epochs=epochs)
-        (alone,) = run_task(Task(plain, (proposals[trial.number],)), *data)
-        np.testing.assert_allclose(trial.validation, alone.validation, atol=0.011)
-        assert not trial.dropped or set(trial.epochs) == {epochs}
-        assert trial.objective == pytest.approx(trial.rungs[-1], abs=1e-6) or not trial.dropped
-
-
-def test_a_setting_whose_splits_have_all_ended_is_complete_however_bad(real):
-    short = replace(real, patience=2, max_epochs=27, rungs=(26,))
-    (trial,) = run_task(Task(short, tuple(propose(short, [], 0)[:1]), (2.0,)), *load_data(*real.data))
-    assert max(trial.epochs) < 26
-    assert not trial.dropped
+    assert Study.batch == plain.batch < halved.batch

@@ -20,37 +20,38 @@ from newtonnet.search import (
 from newtonnet.search.trials import Task
 
 
-@pytest.fixture
-def tasks(study):
+@pytest.fixture(scope="module")
+def finished(study, pretend):
+    """The trials of three tasks."""
     proposals = propose(study, [], 0)
-    return [Task(study, tuple(proposals[:2])), Task(study, tuple(proposals[2:3])), Task(study, tuple(proposals[3:6]))]
+    return [pretend(Task(study, tuple(some))) for some in (proposals[:2], proposals[2:3], proposals[3:6])]
 
 
 @pytest.fixture
-def filled(study, tasks, pretend, tmp_path):
+def filled(study, finished, tmp_path):
     with open_store(tmp_path, study) as store:
-        for task in tasks:
-            store.append(pretend(task))
+        for trials in finished:
+            store.append(trials)
     return store_path(tmp_path, study)
 
 
-def test_trials_come_back_as_they_were(study, tasks, pretend, filled):
-    assert read_trials(filled) == [trial for task in tasks for trial in pretend(task)]
+def test_trials_come_back_as_they_were(study, finished, filled):
+    assert read_trials(filled) == [trial for trials in finished for trial in trials]
     assert read_study(filled) == study.describe()
 
 
-def test_any_cut_leaves_whole_populations_and_the_rest_can_be_added_again(study, tasks, pretend, filled, tmp_path):
+def test_any_cut_leaves_whole_populations_and_the_rest_can_be_added_again(study, finished, filled, tmp_path):
     whole = filled.read_bytes()
     ends = [whole.index(b"\n") + 1]
-    for task in tasks:
-        ends.append(ends[-1] + sum(len(with_sum(trial.to_json())) + 1 for trial in pretend(task)))
+    for trials in finished:
+        ends.append(ends[-1] + sum(len(with_sum(trial.to_json())) + 1 for trial in trials))
     for cut in sorted({*range(0, len(whole), 701), *ends, *(end - 1 for end in ends), *(end + 1 for end in ends[:-1])}):
         filled.write_bytes(whole[:cut])
         kept = sum(end <= cut for end in ends) - 1
-        assert len(read_trials(filled)) == sum(len(task.proposals) for task in tasks[: max(kept, 0)])
+        assert len(read_trials(filled)) == sum(map(len, finished[: max(kept, 0)]))
         with open_store(tmp_path, study) as store:
-            for task in tasks[max(kept, 0) :]:
-                store.append(pretend(task))
+            for trials in finished[max(kept, 0) :]:
+                store.append(trials)
         assert filled.read_bytes() == whole
 
 
@@ -112,8 +113,8 @@ def test_another_study_in_the_same_file_is_refused_with_the_difference(study, fi
     assert len(read_trials(filled)) == 6
 
 
-def test_a_trial_is_one_short_line_and_other_lines_are_refused(tasks, pretend):
-    line = pretend(tasks[0])[0].to_json()
+def test_a_trial_is_one_short_line_and_other_lines_are_refused(finished):
+    line = finished[0][0].to_json()
     assert "\n" not in line
     data = json.loads(line)
     for wrong in ("[]", "{}", json.dumps({**data, "more": 1}), json.dumps({**data, "number": None})[:-1]):

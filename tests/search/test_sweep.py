@@ -8,7 +8,7 @@ import pytest
 from newtonnet.search import identity, open_store, read_trials, store_path, sweep, sweep_all
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def search(play):
     """Search a study in a folder, at most so many tasks of it; the trials in order of their numbers."""
 
@@ -20,22 +20,27 @@ def search(play):
     return run
 
 
-def test_a_search_cut_off_anywhere_goes_on_to_the_same_trials(study, search, tmp_path):
-    unbroken = search(tmp_path / "whole", study)
+@pytest.fixture(scope="module")
+def whole(study, search, tmp_path_factory):
+    """The trials of a search that was never cut off, and its file."""
+    folder = tmp_path_factory.mktemp("whole")
+    return search(folder, study), store_path(folder, study).read_bytes()
+
+
+def test_a_search_cut_off_anywhere_goes_on_to_the_same_trials(study, search, whole, tmp_path):
+    unbroken, _ = whole
     assert [trial.number for trial in unbroken] == list(range(20))
-    for step in (1, 3):
-        folder = tmp_path / str(step)
-        while len(search(folder, study, limit=step)) < 20:
-            pass
-        assert search(folder, study) == unbroken
+    while len(search(tmp_path, study, limit=1)) < 20:
+        pass
+    assert search(tmp_path, study) == unbroken
 
 
-def test_a_file_cut_at_any_byte_goes_on_to_the_same_trials(study, search, tmp_path, rng):
-    unbroken = search(tmp_path, study)
+def test_a_file_cut_at_any_byte_goes_on_to_the_same_trials(study, search, whole, tmp_path, rng):
+    unbroken, content = whole
     path = store_path(tmp_path, study)
-    whole = path.read_bytes()
-    for cut in rng.integers(0, len(whole), size=4):
-        path.write_bytes(whole[:cut])
+    path.parent.mkdir(parents=True)
+    for cut in rng.integers(0, len(content), size=4):
+        path.write_bytes(content[:cut])
         assert search(tmp_path, study) == unbroken
 
 
@@ -48,10 +53,9 @@ def test_a_finished_trial_is_never_run_again(study, search, tmp_path):
     assert sorted(numbers) == list(range(20))
 
 
-def test_more_trials_later_are_the_settings_of_a_longer_search(study, search, tmp_path):
-    search(tmp_path / "parts", study, trials=5)
-    parts = search(tmp_path / "parts", study, trials=20)
-    assert [t.setting for t in parts] == [t.setting for t in search(tmp_path / "whole", study, trials=20)]
+def test_more_trials_later_are_the_settings_of_a_longer_search(study, search, whole, tmp_path):
+    search(tmp_path, study, trials=5)
+    assert [t.setting for t in search(tmp_path, study, trials=20)] == [t.setting for t in whole[0]]
 
 
 def test_trials_of_equal_shape_share_a_population_of_limited_size(study, search, tmp_path):

@@ -2,10 +2,10 @@
 
 import itertools
 import multiprocessing
+import os
 import random
 import signal
-import subprocess
-import sys
+import threading
 import time
 from dataclasses import replace
 from importlib import import_module
@@ -27,6 +27,7 @@ from newtonnet.search import (
     read_trials,
     store_path,
     sweep,
+    sweep_all,
 )
 from newtonnet.search.study import load_data
 from newtonnet.search.trials import Task, group, run_task
@@ -42,6 +43,13 @@ TRIALS = 12
 @pytest.fixture(scope="module")
 def study():
     return make_study(DATASET, "newtonnet", space=SPACE, **LOOP)
+
+
+@pytest.fixture(scope="module")
+def halved():
+    """A study that drops settings."""
+    loop = {**LOOP, "max_epochs": 27, "patience": 20}
+    return make_study(DATASET, "newtonnet", space={**SPACE, "learning_rate": (0.05, 0.01, 0.001)}, halving=True, **loop)
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +72,11 @@ def told(folder, study):
 @pytest.fixture(scope="module")
 def unbroken(study, tmp_path_factory):
     return run(tmp_path_factory.mktemp("unbroken"), study)
+
+
+@pytest.fixture(scope="module")
+def unbroken_halved(halved, tmp_path_factory):
+    return run(tmp_path_factory.mktemp("halved"), halved)
 
 
 def test_there_are_as_many_trials_as_asked_for_and_some_share_a_population(study, unbroken):
@@ -96,33 +109,36 @@ def test_a_grouped_trial_is_the_trial_alone(study, data):
         np.testing.assert_allclose(trial.response, alone.response, rtol=2e-3, atol=1e-4)
 
 
-SCRIPT = """
-import sys
-from newtonnet.search import make_study, open_store, sweep
-study = make_study({dataset!r}, "newtonnet", space={space!r}, **{loop!r})
-with open_store(sys.argv[1], study) as store:
-    for trial in sweep(study, store, trials={trials}):
-        print(trial.number, flush=True)
-"""
+def search_until_killed(folder, study):
+    """Search in another process, which is killed a moment after one to three trials."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            with open_store(folder, study) as store:
+                for _ in sweep(study, store, trials=TRIALS):
+                    os.write(writer, b".")
+        finally:
+            os._exit(0)
+    os.close(writer)
+    for _ in range(random.randint(1, 3)):
+        os.read(reader, 1)
+    time.sleep(random.uniform(0, 0.05))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    os.close(reader)
 
 
 def test_killed_twice_at_random_moments_and_resumed_it_gives_the_same_trials(study, unbroken, tmp_path):
-    script = SCRIPT.format(dataset=DATASET, space=SPACE, loop=LOOP, trials=TRIALS)
-    chance = random.Random()
     for _ in range(2):
-        process = subprocess.Popen([sys.executable, "-c", script, tmp_path], stdout=subprocess.PIPE)
-        for _ in range(chance.randint(1, 4)):
-            process.stdout.readline()
-        time.sleep(chance.uniform(0, 0.1))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
-    before = told(tmp_path, study)
-    assert 0 < len(before) < TRIALS
+        search_until_killed(tmp_path, study)
+    assert 0 < len(told(tmp_path, study)) < TRIALS
     assert run(tmp_path, study) == unbroken
 
 
-def test_two_workers_give_what_this_process_gives_though_one_is_killed(study, unbroken, tmp_path):
+def test_two_workers_give_and_drop_what_this_process_does_though_one_is_killed(
+    study, halved, unbroken, unbroken_halved, tmp_path
+):
     def murderous(source):
         for number, result in enumerate(processes(2)(source)):
             if number == 0:
@@ -131,11 +147,27 @@ def test_two_workers_give_what_this_process_gives_though_one_is_killed(study, un
                     child.join()
             yield result
 
-    with pytest.warns(RuntimeWarning, match=r"newtonnet on digits, trials .* was lost \(exit code -9\) and runs again"):
-        assert run(tmp_path, study, murderous) == unbroken
+    lost = r"newtonnet.* on digits, trials .* was lost \(exit code -9\) and runs again"
+    with (
+        open_store(tmp_path, study) as first,
+        open_store(tmp_path, halved) as second,
+        pytest.warns(RuntimeWarning, match=lost),
+    ):
+        list(sweep_all([(study, first, TRIALS), (halved, second, TRIALS)], executor=murderous))
+    assert told(tmp_path, study) == unbroken
+    assert told(tmp_path, halved) == unbroken_halved
 
 
-def test_a_workers_error_is_raised_here(study, tmp_path):
+def test_a_workers_error_is_raised_here(study, tmp_path, monkeypatch):
+    """The worker is a thread, which starts sooner than the processes above."""
+
+    def start(_, data_root):
+        ours, theirs = multiprocessing.Pipe()
+        thread = threading.Thread(target=executors._work, args=(theirs, data_root, os.getppid()))
+        thread.start()
+        return ours, SimpleNamespace(terminate=lambda: None, join=thread.join)
+
+    monkeypatch.setattr(executors, "_start_worker", start)
     wrong = replace(study, checksum="other")
     with pytest.raises(ValueError, match="its files have changed"):
         run(tmp_path, wrong, processes(1))
@@ -194,3 +226,24 @@ def test_a_study_takes_the_graphs_metric_and_fixed_fields_leave_the_space():
     assert set(study.space) == rates | {"dropout", "propagation_dropout"}
     assert study.base().config.gammas == (0, 0, 0)
     assert study.first == (("default", {}),)
+
+
+def test_a_dropped_trials_scores_are_those_of_a_shorter_training(halved, data, unbroken_halved):
+    trials = [Trial.from_json(line) for line in unbroken_halved]
+    dropped = [trial for trial in trials if trial.dropped]
+    assert dropped
+    for trial in (trials[0], dropped[0], dropped[-1]):
+        epochs = halved.rungs[len(trial.rungs) - 1] if trial.dropped else halved.max_epochs
+        batch, begin = trial.number // halved.batch, trial.number - trial.number % halved.batch
+        proposal = propose(halved, trials[:begin], batch)[trial.number - begin]
+        (alone,) = run_task(Task(replace(halved, rungs=(), max_epochs=epochs), (proposal,)), *data)
+        np.testing.assert_allclose(trial.validation, alone.validation, atol=0.011)
+        assert not trial.dropped or set(trial.epochs) == {epochs}
+        assert trial.objective == pytest.approx(trial.rungs[-1], abs=1e-6) or not trial.dropped
+
+
+def test_a_setting_whose_splits_have_all_ended_is_complete_however_bad(halved, data):
+    short = replace(halved, patience=2, rungs=(26,))
+    (trial,) = run_task(Task(short, tuple(propose(short, [], 0)[:1]), (2.0,)), *data)
+    assert max(trial.epochs) < 26
+    assert not trial.dropped

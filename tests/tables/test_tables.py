@@ -653,8 +653,8 @@ def test_something_else_than_a_table_is_refused(edges):
         load_tables(3, edges)
 
 
-def test_a_tenth_of_a_million_nodes_take_seconds(tmp_path, rng):
-    n, m = 100_000, 1_000_000
+def test_many_nodes_take_less_than_a_minute_for_a_million(tmp_path, rng):
+    n, m = 30_000, 300_000
     ids = pa.array([f"user-{i}" for i in rng.permutation(n)])
     columns = {"id": ids, "age": rng.normal(size=n), "country": pa.array(rng.choice(["a", "b", "c"], n))}
     pq.write_table(pa.table(columns), tmp_path / "n.parquet")
@@ -662,7 +662,7 @@ def test_a_tenth_of_a_million_nodes_take_seconds(tmp_path, rng):
     pq.write_table(pa.table(ends), tmp_path / "e.parquet")
     start = time.perf_counter()
     graph = load_tables(tmp_path / "n.parquet", tmp_path / "e.parquet")
-    assert time.perf_counter() - start < 6, "a million nodes and ten million edges must take less than a minute"
+    assert time.perf_counter() - start < 1.8, "a million nodes and ten million edges must take less than a minute"
     assert graph.nodes == n
     # Independent count: different unordered pairs without loops.
     position = {name: i for i, name in enumerate(ids.to_pylist())}
@@ -701,11 +701,11 @@ PEOPLE = ("ann", "bob", "cy", "dee")
 
 
 def test_a_header_of_any_length_is_read(edges, write):
-    header = ",".join(["id", *(f"feature_{i}" for i in range(8000)), "label"])
+    header = ",".join(["id", *(f"{'feature' * 10}_{i}" for i in range(1000)), "label"])
     assert len(header) > 1 << 16
-    rows = [",".join([name, *(str(i * j) for j in range(1, 8001)), "xy"[i % 2]]) for i, name in enumerate(PEOPLE)]
+    rows = [",".join([name, *(str(i * j) for j in range(1, 1001)), "xy"[i % 2]]) for i, name in enumerate(PEOPLE)]
     graph = load_tables(write("wide.csv", "\n".join([header, *rows])), edges, label_column="label")
-    assert graph.features.shape == (4, 8000)
+    assert graph.features.shape == (4, 1000)
     assert graph.class_names == ("x", "y")
 
 

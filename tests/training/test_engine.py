@@ -353,21 +353,21 @@ def test_ceiling_bounds_the_values_and_the_record_tells_the_largest(graph):
     assert bounded.outcome.largest_value == pytest.approx(1.5)
 
 
-@pytest.mark.parametrize(("variant", "epochs"), [("paper", 500), ("released", 2000)])
-def test_strong_gammas_stay_finite(graph, variant, epochs):
+@pytest.mark.parametrize("variant", ["paper", "released"])
+def test_strong_gammas_stay_finite(graph, variant):
     splits = make_splits(graph, count=2)
-    shared = {"gammas": (5.0, 5.0, 5.0), "variant": variant, "max_epochs": epochs, "history_interval": 100}
+    shared = {"gammas": (5.0, 5.0, 5.0), "variant": variant, "max_epochs": 500, "history_interval": 50}
     _, records = train(graph, splits, [Config(seed=i, **shared) for i in range(2)], dtype=torch.float32)
     for record in records:
         assert record.outcome.status == "done"
-        assert record.outcome.epochs == epochs
+        assert record.outcome.epochs == 500
         assert np.isfinite(record.outcome.largest_value)
         assert np.isfinite(record.history["loss"]).all()
 
 
 @pytest.mark.parametrize(("h", "kept", "lost"), [(0.05, slice(4, 6), slice(0, 2)), (0.95, slice(0, 2), slice(4, 6))])
 def test_newtonnet_learns_the_shape_that_the_homophily_asks_for(h, kept, lost):
-    graph = csbm(h, nodes=1000, features=1000, seed=1)
+    graph = csbm(h, nodes=400, features=100, mu=4.0, seed=1)
     split = make_splits(graph, count=1)[0]
     configs = [Config(seed=0, gammas=gammas, max_epochs=60) for gammas in ((1.0, 1.0, 1.0), (0.0, 0.0, 0.0))]
     model = build("newtonnet", graph, seeds=(0, 0))

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -49,7 +50,9 @@ def test_one_run_prints_tables_and_one_json_object_and_saves_it(tmp_path, capsys
     assert f"{result['epoch_ratio']['tiny']:.1f}×" in (tmp_path / "docs/speed.md").read_text()
 
 
-def test_a_missing_reference_is_skipped_with_one_line(tmp_path, capsys, monkeypatch):
+def test_a_missing_reference_is_skipped_with_one_line(tmp_path, tiny_profile, capsys, monkeypatch):
+    sections = ("kernels_off", "stacks", "kernel", "roofline", "memory", "costs")
+    monkeypatch.setitem(PROFILES, "quick", replace(tiny_profile, **dict.fromkeys(sections, ())))
     monkeypatch.setattr("newtonnet_paper.bench.find_reference", lambda given: None)
     assert run(app, ["bench", "--quick", "--json"]) == 0
     captured = capsys.readouterr()

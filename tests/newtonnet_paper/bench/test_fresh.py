@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import pytest
 
 from newtonnet_paper.bench import GraphSize, fresh, sized_graph
@@ -20,7 +22,14 @@ def test_a_process_that_fails_is_named(monkeypatch):
         peak_memory([FreshRun("nowhere.pickle")])
 
 
-def test_epochs_are_timed_with_the_kernels_on_and_off(tmp_path, tiny_size):
+def test_epochs_are_timed_with_the_kernels_on_and_off(tmp_path, tiny_size, monkeypatch, capsys):
+    """Both in this process, which need not be started."""
+
+    def run(command, **_):
+        fresh.main(command[-1])
+        return SimpleNamespace(returncode=0, stdout=capsys.readouterr().out)
+
+    monkeypatch.setattr(fresh.subprocess, "run", run)
     row = time_kernels(store(sized_graph(tiny_size), tmp_path, name="small"), Timing(1, 0.01, threads=1))
     assert row["on_ms"] > 0
     assert row["ratio"] == pytest.approx(row["off_ms"] / row["on_ms"])
@@ -32,7 +41,7 @@ def test_only_the_run_without_kernels_turns_them_off(monkeypatch):
 
     def run(command, *, env, **rest):
         seen.append((env.get(fresh.KERNELS), env.get("OMP_NUM_THREADS")))
-        return type("Child", (), {"returncode": 0, "stdout": '{"measured": 0.5}'})
+        return SimpleNamespace(returncode=0, stdout='{"measured": 0.5}')
 
     monkeypatch.setattr(fresh.subprocess, "run", run)
     assert time_kernels("graph.pickle", Timing(2, 0.1, threads=3))["ratio"] == 1.0
