@@ -8,6 +8,8 @@ import shutil
 import signal
 import subprocess
 import time
+from dataclasses import replace
+from functools import cache
 from types import SimpleNamespace
 
 os.environ["OMP_NUM_THREADS"] = "1"  # tests run side by side; read when torch is loaded
@@ -156,6 +158,38 @@ def tables(tmp_path):
 def write():
     """Make tables in a folder."""
     return write_tables
+
+
+@pytest.fixture(scope="module")
+def two_folds():
+    """Models are averages over two inner folds, for tests that are not about scores."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("newtonnet.estimator.estimator.fold_count", lambda graph: 2)
+        yield
+
+
+@pytest.fixture(scope="module")
+def few_trees():
+    """Boosting ends after ten trees, for tests that are not about scores."""
+    from newtonnet.bank import BoostingOptions, train_boosting
+    from newtonnet.estimator.families import BANK
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(BANK, "boosting", (BoostingOptions(max_iterations=10), train_boosting))
+        yield
+
+
+@pytest.fixture(scope="module")
+def generated_once():
+    """Generated graphs of the catalogue are made once."""
+    from newtonnet.datasets import CATALOGUE
+
+    once = {
+        name: replace(entry, generate=entry.generate and cache(entry.generate)) for name, entry in CATALOGUE.items()
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("newtonnet.datasets.catalogue.CATALOGUE", once)
+        yield
 
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

@@ -1,7 +1,11 @@
 """Every example is short and runs; its output is what a reader would see."""
 
 import ast
+import io
+import re
 import runpy
+from contextlib import redirect_stdout
+from functools import cache
 from pathlib import Path
 
 import matplotlib as mpl
@@ -16,26 +20,35 @@ from newtonnet.training import band_masks, shape_penalty
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
+pytestmark = pytest.mark.usefixtures("two_folds")
 FOLDER = Path(__file__).parent.parent / "examples"
 GALLERY = sorted((FOLDER / "gallery").glob("*.py"))
 IN_ONE_FILE = FOLDER / "newtonnet_in_100_lines.py"
 
 
+@cache
 def run_example(name):
-    names = runpy.run_path(str(FOLDER / "gallery" / f"{name}.py"))
+    """What an example makes and prints; in less time: limits are two seconds, and what is not checked learns little."""
+    path = FOLDER / "gallery" / f"{name}.py"
+    source = re.sub(r"time_limit=\d+", "time_limit=2", path.read_text())
+    if name not in CHECKS:
+        source = re.sub(r"max_epochs=\d+", "max_epochs=10", source)
+    names = {"__name__": name}
+    with redirect_stdout(io.StringIO()) as printed:
+        exec(compile(source, str(path), "exec"), names)
     plt.close("all")
-    return names
+    return names, printed.getvalue()
 
 
 @pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
-def test_an_example_of_the_gallery_asks_a_question_prints_and_draws(path, capsys):
+def test_an_example_of_the_gallery_asks_a_question_prints_and_draws(path):
     source = path.read_text()
     assert source.count("\n") <= 50
     assert ast.get_docstring(ast.parse(source)).splitlines()[0].endswith("?")
     if path.stem == "search_on_ray":
         pytest.skip("make docs runs it, and tests/search/test_ray_executor.py what it shows")
-    names = run_example(path.stem)
-    assert capsys.readouterr().out.strip()
+    names, printed = run_example(path.stem)
+    assert printed.strip()
     assert names["figure"].axes
     if path.stem in CHECKS:
         CHECKS[path.stem](names)
@@ -48,7 +61,7 @@ def check_layer(names):
 
 
 def check_regulariser(shaped):
-    plain = run_example("pyg_layer")
+    plain, _ = run_example("pyg_layer")
     ratios = [
         values[-1] / values.sum() for values in (plain["model"].filter.values.relu(), shaped["conv"].values.relu())
     ]

@@ -8,6 +8,7 @@ import pytest
 
 NOTEBOOK = Path(__file__).parent.parent / "examples" / "first_ten_minutes.ipynb"
 CELLS = json.loads(NOTEBOOK.read_text())["cells"]
+pytestmark = pytest.mark.usefixtures("two_folds", "few_trees")
 CODE = [cell for cell in CELLS if cell["cell_type"] == "code"]
 
 
@@ -17,7 +18,7 @@ def test_the_notebook_runs_and_its_model_knows_that_neighbours_differ(capsys, mo
     for cell in CODE:
         source = "".join(cell["source"])
         assert "time_limit" not in source or "time_limit=20" in source or "time_limit=5" in source
-        quick = source.replace("time_limit=20", "time_limit=6").replace("time_limit=5", "time_limit=1")
+        quick = source.replace("time_limit=20", "time_limit=3").replace("time_limit=5", "time_limit=0.5")
         exec(compile(quick, str(NOTEBOOK), "exec"), space)
     assert "accuracy on the hidden half" in capsys.readouterr().out
     assert space["model"].homophily_ < 0.3

@@ -21,6 +21,7 @@ from newtonnet.datasets.catalogue import Directed
 from newtonnet.out_of_core import LargeGraph
 from newtonnet.tables import TableOptions
 
+pytestmark = pytest.mark.usefixtures("two_folds", "few_trees")
 DOCS = Path(__file__).parent.parent / "docs"
 ON_TABLES = ("classifier", "explanations", "imbalance", "prediction_sets", "start", "tables", "transfer")
 """Pages whose snippets read nodes.csv and edges.csv, or new_nodes.csv and new_edges.csv."""
@@ -33,9 +34,14 @@ SNIPPETS = {
 }
 
 
+def shorter(block):
+    """A snippet with time limits of one second."""
+    return re.sub(r"time_limit=\d+", "time_limit=1", block)
+
+
 def run(name):
     space = {}
-    exec(compile(SNIPPETS[name], name, "exec"), space)
+    exec(compile(shorter(SNIPPETS[name]), name, "exec"), space)
     return space
 
 
@@ -73,7 +79,7 @@ def tables(tmp_path_factory):
 
 @pytest.mark.parametrize("page", ON_TABLES)
 def test_the_snippets_of_a_page_on_tables_run_as_shown(page, tables, monkeypatch):
-    """One after the other, as a reader would paste them; in less time: limits are two seconds."""
+    """One after the other, as a reader would paste them, but for shorter time limits."""
     monkeypatch.chdir(tables)
     for path in tables.glob("run"):
         shutil.rmtree(path)
@@ -81,7 +87,7 @@ def test_the_snippets_of_a_page_on_tables_run_as_shown(page, tables, monkeypatch
     blocks = [block for name, block in SNIPPETS.items() if name.split()[0] == page]
     assert blocks
     for block in blocks:
-        exec(compile(re.sub(r"time_limit=\d+", "time_limit=2", block), page, "exec"), space)
+        exec(compile(shorter(block), page, "exec"), space)
 
 
 def test_a_model_is_exported_and_scores_as_shown(monkeypatch, tmp_path, capsys):
@@ -91,7 +97,7 @@ def test_a_model_is_exported_and_scores_as_shown(monkeypatch, tmp_path, capsys):
     shown = [block for name, block in SNIPPETS.items() if name.startswith("export")]
     assert len(shown) == 3
     for block in shown:
-        exec(compile(block, "export", "exec"), space)
+        exec(compile(shorter(block), "export", "exec"), space)
     printed = re.findall(r"print\(.*\)  # (.*)", "".join(shown))
     assert capsys.readouterr().out.splitlines() == printed
     sys.modules.pop("scorer")

@@ -17,7 +17,8 @@ from newtonnet import Analysis, NewtonNetClassifier, TableOptions, analyse
 from newtonnet.analysis import FILES, workflow
 from newtonnet.cli import app, run
 
-QUICK = {"tune": "off", "max_epochs": 25, "threads": 1}
+pytestmark = pytest.mark.usefixtures("two_folds", "few_trees")
+QUICK = {"tune": "off", "max_epochs": 10, "threads": 1}
 
 
 def frames(tables):
@@ -44,7 +45,7 @@ def analysis(tmp_path_factory, write):
 def test_it_gives_what_the_command_gives(analysis, tmp_path, capsys):
     tables, found = analysis
     words = ["fit", *tables.arguments, "--label-column", "kind", "--out", str(tmp_path / "run"), "--json"]
-    assert run(app, [*words, "--no-tune", "--max-epochs", "25", "--threads", "1", "--folds", "2"]) == 0
+    assert run(app, [*words, "--no-tune", "--max-epochs", "10", "--threads", "1", "--folds", "2"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert found.summary.keys() == printed.keys()
     for name in printed.keys() - {"seconds", "folder", "cross_validation", "others"}:
@@ -228,10 +229,21 @@ def test_names_of_the_package_are_loaded_when_they_are_used():
         _ = newtonnet.analyze
 
 
-def test_packages_are_loaded_when_they_are_used():
-    code = "import newtonnet; print(newtonnet.tables.TableOptions().standardise, newtonnet.polynomials.__name__)"
+@pytest.fixture(scope="module")
+def fresh():
+    """What a new process finds that uses two packages by name and makes no page."""
+    code = "import newtonnet, sys; print(newtonnet.tables.TableOptions().standardise, newtonnet.report.__name__);"
+    code += "print(any(name.split('.')[0] == 'plotly' for name in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "True newtonnet.polynomials\n"
+    return done.stdout.splitlines()
+
+
+def test_packages_are_loaded_when_they_are_used(fresh):
+    assert fresh[0] == "True newtonnet.report"
+
+
+def test_plotly_is_loaded_only_when_a_page_is_made(fresh):
+    assert fresh[1] == "False"
 
 
 def test_a_time_limit_is_a_time(analysis):

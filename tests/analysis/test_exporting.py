@@ -27,6 +27,7 @@ from newtonnet.metrics import Threshold
 from newtonnet.nn import NewtonStackOptions, Options, build
 from newtonnet.tables import TableOptions, read_tables
 
+pytestmark = pytest.mark.usefixtures("two_folds", "few_trees")
 CLASSES = ("cat", "dog", "owl")
 QUICK = {"max_epochs": 20, "patience": 10, "threads": 1}
 
@@ -247,7 +248,7 @@ np.savez(out, shares=scorer.probabilities(sp.load_npz(adjacency), features),
 def test_a_default_fit_scores_as_ours_without_torch_scikit_learn_and_newtonnet(regime, tmp_path):
     graph = csbm(0.85, nodes=150, features=12, degree=8, seed=1)
     labels = np.where(np.arange(150) % 3 > 0, graph.labels, -1)
-    given = {"time_limit": 4.0 if regime == "memory" else None, "regime": regime, **QUICK}
+    given = {"time_limit": 1.5 if regime == "memory" else None, "regime": regime, **QUICK}
     model = NewtonNetClassifier(**given).fit(graph, np.array([7, 9])[labels] * (labels >= 0) - (labels < 0))
     export(model, tmp_path)
     np.save(tmp_path / "x.npy", graph.features)

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+from dataclasses import replace
 
 import pytest
 
@@ -12,19 +13,20 @@ from newtonnet.analysis import FILES, PREDICTIONS, replace_predictions, run_fold
 from newtonnet.cli import app, run
 from newtonnet.files import COMMITTED
 
+pytestmark = pytest.mark.usefixtures("two_folds")
 FAST = {"tune": "off", "max_epochs": 3, "threads": 1}
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory, write):
-    """Tables and two analyses of them with other seeds."""
+    """Tables and two analyses of them with other seeds; their pages are short, and written as any other."""
     tables = write(tmp_path_factory.mktemp("runs") / "tables")
     names = (tables.folder / "nodes.csv", tables.folder / "edges.csv")
     made = [
         analyse(*names, label_column="kind", classifier=NewtonNetClassifier(**FAST, random_state=seed), folds=0)
         for seed in (0, 1)
     ]
-    return tables, *made
+    return tables, *(replace(one, _page=f"page {seed}") for seed, one in enumerate(made))
 
 
 def contents(folder):

@@ -9,7 +9,7 @@ import pytest
 
 import newtonnet
 
-LIMIT = 3.0
+LIMIT = 1.5
 
 
 def tables(rng, *, features, labels, nodes=400):

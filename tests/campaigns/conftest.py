@@ -143,7 +143,7 @@ def runs(tmp_path_factory, write):
     tables = write(tmp_path_factory.mktemp("runs") / "tables", nodes=24)
     tables.arguments += ["--label-column", "kind", *TINY]
     names = (tables.folder / "nodes.csv", tables.folder / "edges.csv")
-    fast = {"tune": "off", "max_epochs": 3, "threads": 1}
+    fast = {"tune": "off", "max_epochs": 3, "folds": 2, "threads": 1}
     made = [
         analyse(*names, label_column="kind", classifier=NewtonNetClassifier(**fast, random_state=seed), folds=0)
         for seed in (0, 1)

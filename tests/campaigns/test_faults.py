@@ -18,6 +18,8 @@ from newtonnet.cli import app, run
 from newtonnet.datasets import csbm
 from newtonnet.out_of_core import open_store, propagate_to_disk
 
+pytestmark = pytest.mark.usefixtures("two_folds")
+
 
 def fit(tables, folder, *more):
     """Fit by the command line; its exit code and the last line of its messages."""

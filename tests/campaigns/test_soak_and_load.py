@@ -6,11 +6,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pytest
 from scipy.stats import theilslopes
 
 from newtonnet import NewtonNetClassifier
 from newtonnet.datasets import csbm
 
+pytestmark = pytest.mark.usefixtures("few_trees")
 MODELS = ("newtonnet", "ridge", "newton-stack", "boosting", "bernnet")
 """One of every family, in turn."""
 

@@ -8,6 +8,7 @@ import pytest
 from newtonnet.cli import app, run
 from newtonnet.datasets import CATALOGUE
 
+pytestmark = pytest.mark.usefixtures("generated_once")
 REAL = os.environ.get("NEWTONNET_DATA")
 
 

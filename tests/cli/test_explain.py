@@ -9,6 +9,7 @@ import pytest
 
 from newtonnet.cli import app, run
 
+pytestmark = pytest.mark.usefixtures("two_folds")
 FAST = ["--no-tune", "--max-epochs", "25", "--threads", "1", "--folds", "0"]
 
 

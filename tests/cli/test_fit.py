@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import redirect_stdout
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,6 +21,7 @@ from newtonnet.cli import app, run
 from newtonnet.tables import load_tables
 from newtonnet.training import Record, Run
 
+pytestmark = pytest.mark.usefixtures("two_folds", "few_trees")
 FAST = ["--no-tune", "--max-epochs", "25", "--threads", "1", "--folds", "0"]
 THREE = ["--nodes", "three.csv", "--edges", "none.csv"]
 FILES = {"model.safetensors", "model_card.md", "predictions.csv", "records.jsonl", "report.html", "run.json"}
@@ -43,6 +45,21 @@ def whole(tmp_path_factory, write):
     with redirect_stdout(printed):
         assert fit(tables, folder / "run", *FAST, "--folds", "2", "--title", "Cats & <dogs>", "--json") == 0
     return tables, folder / "run", printed.getvalue()
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory, write):
+    """What a person reads after a run without comparisons, by its options."""
+    folder = tmp_path_factory.mktemp("printed")
+    tables = write(folder / "tables")
+
+    @cache
+    def fit_once(*more):
+        with redirect_stdout(io.StringIO()) as text:
+            assert fit(tables, folder / "run", *FAST, "--no-compare", *more) == 0
+        return text.getvalue()
+
+    return fit_once
 
 
 def environment():
@@ -116,9 +133,8 @@ def test_the_last_line_is_json_with_scores_beside_others(whole):
     ]
 
 
-def test_a_person_reads_scores_a_sentence_a_picture_and_where_the_files_are(tables, tmp_path, capsys):
-    assert fit(tables, tmp_path / "run", *FAST, "--folds", "2", "--no-compare") == 0
-    out = capsys.readouterr().out
+def test_a_person_reads_scores_a_sentence_a_picture_and_where_the_files_are(printed):
+    out = printed("--folds", "2")
     for expected in (
         "accuracy on held-out nodes",
         "For each of 2 folds, the model was fitted again without its nodes.",
@@ -394,13 +410,10 @@ def test_without_folds_being_asked_for_few_labels_get_fewer(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("folds", [0, 2])
-def test_the_score_of_the_tuning_is_told_where_there_is_no_other(tables, tmp_path, capsys, folds):
-    assert fit(tables, tmp_path / "run", *FAST, "--folds", str(folds), "--no-compare") == 0
-    printed = " ".join(capsys.readouterr().out.split())
-    assert ("on held-out nodes" in printed) == (folds == 2)
-    assert ("on the labels held out for tuning: too optimistic, the model was chosen by them" in printed) == (
-        folds == 0
-    )
+def test_the_score_of_the_tuning_is_told_where_there_is_no_other(printed, folds):
+    out = " ".join(printed("--folds", str(folds)).split())
+    assert ("on held-out nodes" in out) == (folds == 2)
+    assert ("on the labels held out for tuning: too optimistic, the model was chosen by them" in out) == (folds == 0)
 
 
 def test_help_names_what_most_people_want_first(capsys):
@@ -493,7 +506,7 @@ def test_a_real_ctrl_c_while_folds_are_trained_writes_everything(tables, tmp_pat
         "--folds",
         "5",
         "--time-limit",
-        "8s",
+        "4s",
     ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
     deadline = time.monotonic() + 100
@@ -557,9 +570,9 @@ def test_a_table_that_the_run_would_write_over_is_refused(tables, tmp_path, one_
     assert own.read_bytes() == text
 
 
-@pytest.mark.parametrize("name", ["run[/10]", "run[bold]x"])
-def test_brackets_in_the_name_of_a_folder_are_letters(tables, tmp_path, name, capsys):
-    assert fit(tables, tmp_path / name, *FAST, "--folds", "0") == 0
+def test_brackets_in_the_name_of_a_folder_are_letters(tables, tmp_path, capsys):
+    name = "run[bold]x/run[/10]"
+    assert fit(tables, tmp_path / name, *FAST, "--no-compare") == 0
     assert (tmp_path / name / "report.html").is_file()
     assert name in "".join(capsys.readouterr().err.split())
 
@@ -569,11 +582,12 @@ def test_a_store_without_its_regime_is_refused(tables, tmp_path, one_line):
     one_line("belongs to --regime out-of-core")
 
 
-@pytest.mark.parametrize(("metric", "baseline"), [("accuracy", "largest class"), ("average_precision", "random guess")])
-def test_what_a_score_is_compared_with_has_its_name(tables, tmp_path, capsys, metric, baseline):
-    assert fit(tables, tmp_path / "run", *FAST, "--folds", "2", "--no-compare", "--metric", metric) == 0
-    printed = capsys.readouterr().out
-    assert [name for name in ("largest class", "random guess") if f"  {name}" in printed] == [baseline]
+@pytest.mark.parametrize(
+    ("metric", "baseline"), [([], "largest class"), (["--metric", "average_precision"], "random guess")]
+)
+def test_what_a_score_is_compared_with_has_its_name(printed, metric, baseline):
+    out = printed("--folds", "2", *metric)
+    assert [name for name in ("largest class", "random guess") if f"  {name}" in out] == [baseline]
 
 
 @pytest.mark.parametrize("folds", [["--folds", "0"], []])

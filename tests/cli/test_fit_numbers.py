@@ -13,7 +13,8 @@ from newtonnet import Analysis, NewtonNetClassifier, NewtonNetRegressor, analyse
 from newtonnet.cli import app, run
 from newtonnet.tables import load_tables
 
-FAST = ["--no-tune", "--max-epochs", "25", "--threads", "1"]
+pytestmark = pytest.mark.usefixtures("two_folds", "few_trees")
+FAST = ["--no-tune", "--max-epochs", "25", "--threads", "1", "--folds", "2"]
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from newtonnet.graphs import Graph
 from newtonnet.out_of_core import propagate
 from newtonnet.out_of_core.store import create_store
 
+pytestmark = pytest.mark.usefixtures("two_folds")
 FAST = ["--regime", "out-of-core", "--folds", "2", "--max-epochs", "3", "--threads", "1"]
 FILES = {"model.safetensors", "model_card.md", "predictions.csv", "records.jsonl", "report.html", "run.json"}
 
@@ -66,8 +67,7 @@ def _read(path):
     return pacsv.read_csv(path, parse_options=options)
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize(("ending", "kept"), [("csv", False), ("parquet", True)])
 def test_a_run_gives_a_model_predictions_and_a_page_and_leaves_nothing_else(
     ending, kept, tables, tmp_path, temporary, seen, monkeypatch
 ):

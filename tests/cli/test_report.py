@@ -13,12 +13,14 @@ from newtonnet.cli.report import group_runs
 from newtonnet.datasets import csbm
 from newtonnet.training import Record
 
+pytestmark = pytest.mark.usefixtures("generated_once")
+
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
     folder = tmp_path_factory.mktemp("records")
     for model in ("newtonnet", "gcn"):
-        arguments = ["--model", model, "--splits", "2", "--max-epochs", "20", "--out", str(folder / f"{model}.jsonl")]
+        arguments = ["--model", model, "--splits", "2", "--max-epochs", "2", "--out", str(folder / f"{model}.jsonl")]
         assert run(app, ["train", "csbm-heterophilous", *arguments]) == 0
     return [folder / "newtonnet.jsonl", folder / "gcn.jsonl"]
 

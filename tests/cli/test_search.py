@@ -1,5 +1,6 @@
 import itertools
 import json
+from dataclasses import replace
 from importlib import import_module
 from types import SimpleNamespace
 
@@ -7,10 +8,12 @@ import pytest
 
 from newtonnet.cli import app, run
 from newtonnet.cli.search import _models
+from newtonnet.nn import ZOO
 from newtonnet.search import read_trials
 from newtonnet.search.published import SCORES
 from newtonnet.search.settings import UNTOUCHED
 
+pytestmark = pytest.mark.usefixtures("generated_once")
 FAST = ["--splits", "2", "--max-epochs", "2", "--workers", "1"]
 
 
@@ -48,23 +51,24 @@ def test_search_keeps_trials_and_best_settings_that_train_uses(capsys, tmp_path)
 def test_a_time_limit_stops_the_search_and_the_same_command_goes_on(capsys, tmp_path, monkeypatch):
     clock = itertools.count(step=10)  # ten seconds pass whenever the time is asked for
     monkeypatch.setattr(import_module("newtonnet.cli.search"), "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    command = ["search", "digits", "--model", "mlp", "--trials", "30", *FAST, "--selection", "nested"]
+    command = ["search", "digits", "--model", "mlp", "--trials", "12", *FAST, "--selection", "nested"]
     path = tmp_path / "results/search/digits/mlp.jsonl"
     assert run(app, [*command, "--time-limit", "45s"]) == 0
     some = len(read_trials(path))
-    assert 0 < some < 30
+    assert 0 < some < 12
     out = capsys.readouterr().out
-    assert f"{some} settings tried of 30; run the same command to continue" in out
+    assert f"{some} settings tried of 12; run the same command to continue" in out
     assert "paper selection" not in out
     before = path.read_bytes()
     assert run(app, [*command, "--time-limit", "2h"]) == 0
     assert path.read_bytes().startswith(before)
-    assert len(read_trials(path)) == 30
+    assert len(read_trials(path)) == 12
 
 
-def test_a_space_that_is_used_up_says_so(capsys):
+def test_a_space_that_is_used_up_says_so(capsys, monkeypatch):
+    monkeypatch.setitem(ZOO, "mlp", replace(ZOO["mlp"], space={"weight_decay": (0.0, 0.0005, 0.005)}))
     assert run(app, ["search", "digits", "--model", "mlp", "--trials", "50", "--time-limit", "1h", *FAST]) == 0
-    assert "36 settings tried of 50; the search space has no more" in capsys.readouterr().out
+    assert "3 settings tried of 50; the search space has no more" in capsys.readouterr().out
 
 
 def test_a_plan_tells_the_hours_and_keeps_nothing(capsys, tmp_path):

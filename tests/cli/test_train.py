@@ -15,7 +15,10 @@ from newtonnet.cli import app, run
 from newtonnet.tables import load_tables
 from newtonnet.training import Record, Run
 
+pytestmark = pytest.mark.usefixtures("generated_once")
 FAST = ["--splits", "2", "--max-epochs", "30"]
+BRIEF = ["--splits", "2", "--max-epochs", "4"]
+"""Where nothing need be learned."""
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +61,7 @@ def test_train_prints_one_json_object_with_all_that_was_learned(capsys, tmp_path
 
 
 def test_train_prints_words_and_a_picture_on_standard_output(capsys):
-    assert run(app, ["train", "digits", *FAST, "--protocol", "per-class", "--out", "r.jsonl"]) == 0
+    assert run(app, ["train", "digits", *BRIEF, "--protocol", "per-class", "--out", "r.jsonl"]) == 0
     out = capsys.readouterr().out
     assert "newtonnet on digits: accuracy" in out
     assert "over 2 per-class splits" in out
@@ -68,7 +71,7 @@ def test_train_prints_words_and_a_picture_on_standard_output(capsys):
 
 def test_seed_and_options_reach_the_model(capsys):
     def train(*more):
-        assert run(app, ["train", "digits", *FAST, "--json", *more]) == 0
+        assert run(app, ["train", "digits", *BRIEF, "--json", *more]) == 0
         return json.loads(capsys.readouterr().out)
 
     first, again, other = train("--seed", "1"), train("--seed", "1"), train("--seed", "5")
@@ -83,7 +86,7 @@ def test_seed_and_options_reach_the_model(capsys):
 
 def test_threads_and_memory_allowed_do_not_change_the_result(capsys):
     def train(*extra):
-        assert run(app, ["train", "digits", "--splits", "3", "--max-epochs", "12", "--json", *extra]) == 0
+        assert run(app, ["train", "digits", "--splits", "3", "--max-epochs", "6", "--json", *extra]) == 0
         return json.loads(capsys.readouterr().out.splitlines()[-1])
 
     plain, cut = train("--threads", "1"), train("--threads", "2", "--max-memory", "30MB")
@@ -180,24 +183,24 @@ def test_the_installed_command_answers_with_its_version_and_help():
 
 def test_a_run_with_other_settings_does_not_overwrite_the_first_ones_records(capsys, tmp_path):
     for more in ([], ["--seed", "3"], ["--set", "ceiling=1.5"]):
-        assert run(app, ["train", "digits", "--splits", "1", "--max-epochs", "5", *more]) == 0
+        assert run(app, ["train", "digits", "--splits", "1", "--max-epochs", "1", *more]) == 0
     assert len(list((tmp_path / "out/records").iterdir())) == 3
 
 
 def test_a_setting_can_be_taken_away(capsys):
-    assert run(app, ["train", "digits", *FAST, "--set", "ceiling=1.5", "--json"]) == 0
+    assert run(app, ["train", "digits", *BRIEF, "--set", "ceiling=1.5", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["settings"]["ceiling"] == 1.5
-    assert run(app, ["train", "digits", *FAST, "--set", "filter_learning_rate=null", "--json"]) == 0
+    assert run(app, ["train", "digits", *BRIEF, "--set", "filter_learning_rate=null", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["settings"]["source"] == "default, changed"
     assert result["settings"]["filter_learning_rate"] is None
-    assert run(app, ["train", "digits", *FAST, "--set", "dropout=null"]) == 2
+    assert run(app, ["train", "digits", *BRIEF, "--set", "dropout=null"]) == 2
 
 
 def test_points_decide_the_degree(capsys):
-    assert run(app, ["train", "digits", *FAST, "--points", "0,1,2", "--json"]) == 0
+    assert run(app, ["train", "digits", *BRIEF, "--points", "0,1,2", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["settings"]["degree"] == 2
-    assert run(app, ["train", "digits", *FAST, "--points", "0,1,2", "--degree", "3"]) == 2
+    assert run(app, ["train", "digits", *BRIEF, "--points", "0,1,2", "--degree", "3"]) == 2
     assert "3 points give a filter of degree 2, got --degree 3" in capsys.readouterr().err
 
 
@@ -211,21 +214,21 @@ def test_a_file_that_holds_no_records_is_left_alone(capsys, tmp_path):
 
 
 def test_changed_settings_say_so(capsys):
-    assert run(app, ["train", "digits", *FAST, "--set", "weight_decay=0", "--json"]) == 0
+    assert run(app, ["train", "digits", *BRIEF, "--set", "weight_decay=0", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["settings"]["source"] == "default, changed"
     assert result["settings"]["weight_decay"] == 0
 
 
 def test_an_interrupted_run_exits_with_130_and_resumes_from_its_checkpoint(capsys, tmp_path, monkeypatch):
-    arguments = ["train", "digits", *FAST, "--json", "--checkpoint", "run.safetensors"]
+    arguments = ["train", "digits", *BRIEF, "--json", "--checkpoint", "run.safetensors"]
     assert run(app, [*arguments[:-2]]) == 0
     unbroken = json.loads(capsys.readouterr().out)
     step = Run.step
 
     def interrupted(self):
         step(self)
-        if self.epoch == 12:
+        if self.epoch == 2:
             signal.raise_signal(signal.SIGINT)
 
     with monkeypatch.context() as patch:
@@ -252,7 +255,7 @@ def test_a_warning_is_one_line_on_standard_error(capsys):
 
 def test_the_out_of_core_regime_trains_from_disk_and_gives_the_same_again(tmp_path, capsys):
     arguments = ["train", "digits", "--regime", "out-of-core", "--store", str(tmp_path / "features"), "--batch", "300"]
-    arguments += ["--splits", "2", "--max-epochs", "20", "--threads", "1", "--out", "r.jsonl", "--json"]
+    arguments += ["--splits", "2", "--max-epochs", "12", "--threads", "1", "--out", "r.jsonl", "--json"]
     assert run(app, arguments) == 0
     first = json.loads(capsys.readouterr().out)
     records = [json.loads(line) for line in (tmp_path / "r.jsonl").read_text().splitlines()]

@@ -32,7 +32,7 @@ def acquainted_graph(seed, n=4000, share=0.03):
 
 
 def fitted(graph, **changes):
-    return NewtonNetClassifier(tune="off", max_epochs=40, folds=3, **changes).fit(graph)
+    return NewtonNetClassifier(tune="off", max_epochs=40, folds=3, threads=1, **changes).fit(graph)
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +123,6 @@ def test_the_error_of_every_metric_is_that_of_samples(metric):
         shares = np.exp(logits)
         return shares / shares.sum(axis=1, keepdims=True), truth
 
-    spread = np.std([score(metric, *sample()) for _ in range(200)])
-    errors = [np.sqrt((influence(metric, *sample()) ** 2).sum()) / 400 for _ in range(20)]
+    spread = np.std([score(metric, *sample()) for _ in range(120)])
+    errors = [np.sqrt((influence(metric, *sample()) ** 2).sum()) / 400 for _ in range(10)]
     assert np.mean(errors) == pytest.approx(spread, rel=0.25)

@@ -13,7 +13,7 @@ from newtonnet.datasets import csbm
 from newtonnet.estimator import saving
 from newtonnet.training import checkpoint, write_tensors
 
-QUICK = {"max_epochs": 30, "patience": 10, "threads": 1}
+QUICK = {"max_epochs": 8, "folds": 2, "threads": 1}
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from newtonnet import NewtonNetClassifier, cross_validate, make_splits
 from newtonnet.datasets import csbm
 from newtonnet.estimator import fold_pairs
 
-QUICK = NewtonNetClassifier(tune="off", max_epochs=40, patience=15, threads=1)
+QUICK = NewtonNetClassifier(tune="off", max_epochs=15, folds=2, threads=1)
 
 
 @pytest.fixture(scope="module")

@@ -90,7 +90,8 @@ def test_contributions_sum_to_the_difference_of_the_logits(kind, rng):
     for case in range(CASES):
         graph = random_graph(rng, directed=case % 3 == 2 and "gcn" not in kind)
         model = random_model(rng, kind, options, graph)
-        for explanation in explained(model, graph, rng.integers(0, graph.nodes, 2).tolist()):
+        nodes = rng.integers(0, graph.nodes, 2 if kind in KINDS else 1).tolist()
+        for explanation in explained(model, graph, nodes):
             assert_complete(explanation, difference(model, graph, explanation))
             if kind in KINDS:
                 assert abs(explanation.remainder) < 1e-8
@@ -275,12 +276,12 @@ def test_only_two_hop_neighbours_of_one_class_matter_and_get_the_weight():
     train, held = np.arange(200), np.arange(200, clients)
     model = build("newtonnet", graph, Options(hidden=16, nonnegative=False, dropout=0.2, propagation_dropout=0.2))
     split = Split(train[:150], train[150:], held, "planted", 0)
-    (record,) = fit(model, graph, [split], [Config(max_epochs=300, weight_decay=5e-3, learning_rate=0.02)])
+    (record,) = fit(model, graph, [split], [Config(max_epochs=200, weight_decay=5e-3, learning_rate=0.02)])
     assert record.outcome.test > 0.95
     with torch.no_grad():
         found = held[(model(prepared(model, graph))[held, 0].argmax(dim=1) == 1).numpy() & fraud[held]]
     at_source, everywhere = 0.0, 0.0
-    for explanation in explained(model, graph, found.tolist()):
+    for explanation in explained(model, graph, found[:20].tolist()):
         gains = np.maximum(explanation.contributions, 0)
         right = (explanation.hops == 2) & (features[explanation.nodes, 0] == 1)
         at_source, everywhere = at_source + gains[right].sum(), everywhere + gains.sum()
@@ -298,7 +299,7 @@ def test_the_feature_that_decides_comes_first():
         model = build(name, graph, options)
         (record,) = fit(model, graph, [split], [Config(max_epochs=150)])
         assert record.outcome.test > 0.9
-        held = split.test[np.abs(features[split.test, 5]) > 0.5]
+        held = split.test[np.abs(features[split.test, 5]) > 0.5][:30]
         first = [explanation.top_features(1)[0][0] for explanation in explained(model, graph, held.tolist())]
         assert np.mean(np.array(first) == 5) > 0.95
 
@@ -334,11 +335,11 @@ def test_integrated_gradients_are_those_of_many_small_steps(rng):
     )
     (explanation,) = explained(model, graph, [2])
     a, b = explanation.classes
-    ends = np.concatenate([[0], np.geomspace(1e-6, 1, 801)])
-    total = torch.zeros(graph.features.shape, dtype=torch.float64)
+    ends = np.concatenate([[0], np.geomspace(1e-6, 1, 301)])
+    inputs, total = prepared(model, graph), torch.zeros(graph.features.shape, dtype=torch.float64)
     for low, high in pairwise(ends):
         x = (torch.tensor(graph.features).double() * (low + high) / 2).requires_grad_()
-        logits = model(replace(prepared(model, graph), features=FeatureMatrix(x)))[2, 0]
+        logits = model(replace(inputs, features=FeatureMatrix(x)))[2, 0]
         total += torch.autograd.grad(logits[a] - logits[b], x)[0] * (high - low)
     expected = (total * torch.tensor(graph.features)).sum(dim=0).numpy()
     np.testing.assert_allclose(explanation.features, expected, atol=0.03 * np.abs(expected).sum())

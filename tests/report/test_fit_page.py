@@ -1,7 +1,5 @@
 import json
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -327,11 +325,6 @@ def test_a_filter_that_had_no_time_is_called_so_beside_its_picture(findings):
     page = Page(render_findings(replace(findings, cut_at=5)))
     assert page.text.count("trained too briefly to be interpreted (5 epochs at most)") == 2
     assert not any("keeps" in text for text in page.alternatives)
-
-
-def test_plotly_is_loaded_only_when_a_page_is_made():
-    code = "import sys, newtonnet.report; print(any(name.split('.')[0] == 'plotly' for name in sys.modules))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
 def test_a_single_model_is_not_called_an_ensemble(findings):
