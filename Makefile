@@ -26,7 +26,7 @@ demo: $(VENV)/installed ## train on the embedded graphs and write out/demo/repor
 test: $(VENV)/installed ## run the whole test suite, doctests and examples included
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-bench: $(VENV)/installed ## measure this machine (forty minutes; QUICK=1: ten) and save the figures
+bench: $(VENV)/installed ## measure this machine (forty minutes; QUICK=1: a few) and save the figures
 	$(BIN)/newtonnet-paper bench $(if $(QUICK),--quick)
 
 check: $(VENV)/installed ## format, lint and types, without changing anything

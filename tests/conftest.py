@@ -162,7 +162,7 @@ def write():
 
 @pytest.fixture(scope="module")
 def two_folds():
-    """Models are averages over two inner folds, for tests that are not about scores."""
+    """Models are averages over two inner folds, for tests that hold with any number of them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("newtonnet.estimator.estimator.fold_count", lambda graph: 2)
         yield
@@ -170,7 +170,7 @@ def two_folds():
 
 @pytest.fixture(scope="module")
 def few_trees():
-    """Boosting ends after ten trees, for tests that are not about scores."""
+    """Boosting ends after ten trees, for tests that hold with any number of them."""
     from newtonnet.bank import BoostingOptions, train_boosting
     from newtonnet.estimator.families import BANK
 

@@ -30,7 +30,7 @@ IN_ONE_FILE = FOLDER / "newtonnet_in_100_lines.py"
 def run_example(name):
     """What an example makes and prints; in less time: limits are two seconds, and what is not checked learns little."""
     path = FOLDER / "gallery" / f"{name}.py"
-    source = re.sub(r"time_limit=\d+", "time_limit=2", path.read_text())
+    source = re.sub(r"(time_limit\W+)\d+", r"\g<1>2", path.read_text())
     if name not in CHECKS:
         source = re.sub(r"max_epochs=\d+", "max_epochs=10", source)
     names = {"__name__": name}

@@ -29,7 +29,8 @@ _STATEMENT = "The classifier's defaults reach the best published number on a gra
 def units(request: Request) -> list[Unit]:
     """One unit for each graph, time, kind of inputs and split; the quick profile has one minute and one split.
 
-    Short times come first, and of one time the first split of every graph, so that a part of the work covers them all.
+    Short times come first, then those that read labels, then the first split of every graph, so that a part of the
+    work covers all graphs.
     """
     chosen = request.options.get("datasets") or (*LONG, *SHORT)
     unknown = set(chosen) - {*LONG, *SHORT}

@@ -295,7 +295,7 @@ def _bar() -> Progress:
 
 @app.command()
 def bench(
-    quick: Annotated[bool, typer.Option("--quick", help="Ten minutes instead of forty.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A few minutes instead of forty.")] = False,
     json: Json = False,
     out: Annotated[Path | None, typer.Option(help="File for the figures; default: results/bench/PROFILE.json.")] = None,
     threads: Annotated[int | None, typer.Option(help="Number of threads; default: torch's choice.")] = None,

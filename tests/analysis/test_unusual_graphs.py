@@ -32,7 +32,9 @@ def test_it_gives_a_result_in_time_and_the_page_says_what_was_used(features, lab
     nodes, edges, kinds = tables(np.random.default_rng(3), features=features, labels=labels)
     began = time.monotonic()
     found = newtonnet.analyse(nodes, edges, label_column="label", time_limit=LIMIT, folds=0, compare=False)
-    assert time.monotonic() - began < 4 * LIMIT, "within the limit, but for other work on the machine"
+    assert time.monotonic() - began < LIMIT + 10, (
+        "within the limit, but for reading, the page and other work on the machine"
+    )
     table = found.table
     right = np.array([("b", "a")[kind] for kind in kinds]) == np.array(table["label"].to_pylist())
     unknown = np.array([one is None for one in table["known"].to_pylist()])

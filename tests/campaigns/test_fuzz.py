@@ -36,6 +36,7 @@ from newtonnet.tables import TableOptions, read_tables
 from newtonnet.training import Record, load_checkpoint, read_tensors, save_checkpoint
 from newtonnet.training.checkpoint import SUM, TEXT, _checksum
 
+pytestmark = pytest.mark.usefixtures("few_trees")
 ODD = [
     b"\x00",
     b"\xff" * 8,
@@ -330,7 +331,7 @@ def forge(tensor, dice):
 
 
 @pytest.mark.parametrize("name", ["newtonnet", "newton-stack", "ridge", "boosting"])
-def test_forged_tensors(name, choose, count, child, few_trees, tmp_path):
+def test_forged_tensors(name, choose, count, child, tmp_path):
     """Models with a right checksum and one tensor of another kind: refused, or they predict, or say why they cannot."""
     graph, path = csbm(0.2, nodes=40, features=5), tmp_path / "model"
     scaled = dataclasses.replace(graph, features=np.asarray(graph.features) * np.float32([1, 10, 100, 1, 1]))

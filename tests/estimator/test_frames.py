@@ -158,7 +158,7 @@ def test_an_analysis_gives_predictions_as_the_frame_that_came_in(frames):
 
 def test_the_karate_club_takes_three_lines():
     club = nx.karate_club_graph()
-    model = NewtonNetClassifier(time_limit=1.5, threads=1, max_epochs=50).fit(club, "club")
+    model = NewtonNetClassifier(time_limit=3, threads=1, max_epochs=50).fit(club, "club")
     predicted = model.predict_frame(club)
     truth = [club.nodes[node]["club"] for node in club]
     assert predicted["node"].tolist() == list(club)

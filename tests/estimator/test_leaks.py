@@ -35,6 +35,7 @@ def shapes(*, labels):
         candidates("newtonnet", {}, EPOCHS, transductive=True, labels=allowed) for allowed in (labels, True)
     )
     tried = tried if labels else [one for one in tried if one not in readers]
+    assert tried, "some read labels"
     chosen = [shorter(tried[group[0]]) for group in group_by_shape(dict(enumerate(tried)))]
     return [pytest.param(one, id=f"{one.model}-{i}-{'labels' * labels}") for i, one in enumerate(chosen)]
 

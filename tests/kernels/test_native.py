@@ -277,7 +277,7 @@ PROGRAMS = {
     "required": (MISSING, {SETTING: "require"}),
 }
 STARTER = """
-import json, os, sys, traceback
+import json, os, signal, sys, traceback
 import newtonnet.graphs, newtonnet.kernels
 
 assert not any("._native_" in name for name in sys.modules)
@@ -288,6 +288,7 @@ for name, (program, environment) in json.loads(sys.argv[1]).items():
         for descriptor, ending in ((1, "out"), (2, "errors")):
             os.dup2(os.open(f"{sys.argv[2]}/{name}.{ending}", os.O_WRONLY | os.O_CREAT, 0o600), descriptor)
         os.environ.update(environment)
+        signal.alarm(60)  # one that hangs ends alone
         code = 1
         try:
             exec(program, {})

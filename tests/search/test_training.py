@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import time
+import traceback
 from dataclasses import replace
 from importlib import import_module
 from types import SimpleNamespace
@@ -109,22 +110,25 @@ def test_a_grouped_trial_is_the_trial_alone(study, data):
 
 
 def search_until_killed(folder, study):
-    """Search in another process, which is killed a moment after one to three trials."""
+    """Search in another process, which is killed a moment after a trial."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
+        signal.alarm(60)
         try:
             with open_store(folder, study) as store:
                 for _ in sweep(study, store, trials=TRIALS):
                     os.write(writer, b".")
+                    time.sleep(0.05)  # so that it is killed before it ends
+        except BaseException:
+            traceback.print_exc()
         finally:
-            os._exit(0)
+            os._exit(1)
     os.close(writer)
-    for _ in range(random.randint(1, 3)):
-        os.read(reader, 1)
+    os.read(reader, 1)
     time.sleep(random.uniform(0, 0.05))
     os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     os.close(reader)
 
 

@@ -130,7 +130,7 @@ def test_a_hidden_layer_counts_where_it_is_kept_and_features_never(graph):
         for model in [build("newtonnet", one, Options(hidden=16, dropout=0, propagation_dropout=0), seeds=[0])]
     )
     assert hidden <= sparse < 1.5 * hidden
-    assert dense < 0.5 * hidden  # its hidden layer is made anew on the way back
+    assert dense < 0.5 * hidden  # its hidden layer is made anew in the backward pass
 
 
 @pytest.fixture

@@ -81,12 +81,12 @@ def digits(*, neighbours: int = 5) -> Graph:
     from sklearn.datasets import load_digits  # slow to import
 
     images, labels = load_digits(return_X_y=True)
-    # Pixels are whole numbers, so these numbers are exact; ties go to the first image on every machine.
+    # Pixels are whole numbers, so the ranks are exact; ties go to the first image on every machine.
     squares = (images**2).sum(axis=1)
     distances = squares[:, None] + squares - 2 * images @ images.T
     np.fill_diagonal(distances, np.inf)
     ranks = len(images) * distances + np.arange(len(images))
-    nearest = np.argpartition(ranks, neighbours, axis=1)[:, :neighbours]
+    nearest = np.argpartition(ranks, neighbours - 1, axis=1)[:, :neighbours]
     edges = np.stack([np.repeat(np.arange(len(images)), neighbours), nearest.ravel()])
     return from_edges(edges, images / 16, labels=labels, name="digits")
 

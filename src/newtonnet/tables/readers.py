@@ -185,7 +185,7 @@ def _in_memory(source: Any, what: str) -> NamedTable | None:
     if isinstance(source, pa.RecordBatchReader):
         raise TypeError(f"the {what} are a stream, which can be read only once; give {what}.read_all()")
     if hasattr(source, "columns") and hasattr(source, "iloc"):
-        return NamedTable(_from_pandas(source, what), f"the table of {what}")
+        return NamedTable(_without_views(_from_pandas(source, what)), f"the table of {what}")
     if hasattr(source, "__arrow_c_stream__"):
         return NamedTable(_without_views(pa.table(source)), f"the table of {what}")
     raise TypeError(f"the {what} must be a path, a pyarrow table or a pandas frame, got {type(source).__name__}")

@@ -136,10 +136,11 @@ def _roofline(result: Result) -> Table:
         for kind, phases in row.items():
             for phase, cell in phases.items():
                 work = (f"{cell[name]:.3g}" for name in ("gflop", "moved_gb", "gathered_gb"))
-                reached = (f"{100 * cell[name]:.0f}%" for name in ("share", "bandwidth", "l2", "peak"))
+                shares = [cell[name] for name in ("share", "bandwidth", "l2", "peak")]
+                reached = ("–" if share is None else f"{100 * share:.0f}%" for share in shares)
                 rows.append((graph, kind, phase, _three(cell["ms"]), *work, *reached))
-    amounts, shares = ("GFLOP", "GB moved", "GB gathered"), ("of the bandwidth", "of L2's", "of the arithmetic")
-    header = ("graph", "model", "phase", "ms", *amounts, "of the epoch", *shares)
+    amounts, limits = ("GFLOP", "GB moved", "GB gathered"), ("of the bandwidth", "of L2's", "of the arithmetic")
+    header = ("graph", "model", "phase", "ms", *amounts, "of the epoch", *limits)
     return Table("The phases of an epoch and the machine's limits", header, tuple(rows))
 
 

@@ -60,13 +60,14 @@ class Work:
     def __add__(self, other: "Work") -> "Work":
         return Work(self.operations + other.operations, self.moved + other.moved, self.gathered + other.gathered)
 
-    def shares(self, seconds: float, limits: Limits) -> dict[str, float]:
-        """The share of each limit that is reached in this time."""
-        return {
-            "bandwidth": self.moved / limits.bandwidth / seconds,
-            "l2": self.gathered / limits.l2_bandwidth / seconds,
-            "peak": self.operations / (2 * limits.multiply_adds) / seconds,
+    def shares(self, seconds: float, limits: Limits) -> dict[str, float | None]:
+        """The share of each limit that is reached in this time; None where the time was too short to be measured."""
+        least = {
+            "bandwidth": self.moved / limits.bandwidth,
+            "l2": self.gathered / limits.l2_bandwidth,
+            "peak": self.operations / (2 * limits.multiply_adds),
         }
+        return {name: bound / seconds if seconds > 0 else None for name, bound in least.items()}
 
 
 def newtonnet_work(task: TimedTask, cache: int) -> dict[str, Work]:
@@ -236,7 +237,7 @@ def _rows(times: Mapping[str, float], work: Mapping[str, Work], limits: Limits) 
             "gflop": work[phase].operations / 1e9,
             "moved_gb": work[phase].moved / 1e9,
             "gathered_gb": work[phase].gathered / 1e9,
-            **work[phase].shares(max(seconds, 1e-9), limits),
+            **work[phase].shares(seconds, limits),
         }
         for phase, seconds in times.items()
     }

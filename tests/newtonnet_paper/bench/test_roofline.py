@@ -63,6 +63,7 @@ def test_a_stack_has_the_operations_of_its_section(graph):
 def test_shares_are_what_the_limits_would_take_over_the_time():
     shares = Work(operations=8e9, moved=1e9, gathered=2e9).shares(2.0, LIMITS)
     assert shares == {"bandwidth": 0.25, "l2": 0.125, "peak": 0.5}
+    assert Work(operations=8e9).shares(0.0, LIMITS) == dict.fromkeys(shares), "too short to be measured"
 
 
 @pytest.mark.parametrize(
