@@ -56,7 +56,7 @@ def printed(tmp_path_factory, write):
     @cache
     def fit_once(*more):
         with redirect_stdout(io.StringIO()) as text:
-            assert fit(tables, folder / "-".join(("run", *more)), *FAST, "--no-compare", *more) == 0
+            assert fit(tables, folder / "".join(("of", *more)) / "run", *FAST, "--no-compare", *more) == 0
         return text.getvalue()
 
     return fit_once
