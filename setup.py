@@ -36,7 +36,9 @@ setup(
         Pybind11Extension(
             f"newtonnet.kernels._native_{name}",
             [f"{FOLDER}/native.cpp"],
-            depends=[f"{FOLDER}/{header}" for header in ("kernels.h", "layer.h", "threads.h", "vectors.h")],
+            depends=[
+                f"{FOLDER}/{header}" for header in ("encoder.h", "kernels.h", "layer.h", "threads.h", "vectors.h")
+            ],
             define_macros=[("MODULE_NAME", f"_native_{name}")],
             extra_compile_args=[*FLAGS, *flags],
             cxx_std=20,

@@ -69,7 +69,7 @@ def main() -> None:
 
     write_tables()
     tables = "--nodes nodes.csv --edges edges.csv"
-    fitted = run(f"newtonnet fit {tables} --label-column kind --out run --transferable --time-limit 10s --json")
+    fitted = run(f"newtonnet fit {tables} --label-column kind --out run --transferable --time-limit 30s --json")
     summary = json.loads(fitted.stdout.splitlines()[-1])
     assert summary["cross_validation"]["mean"] > 0.8, summary
     run(f"newtonnet predict run {tables} --out again.csv")

@@ -19,6 +19,7 @@ GRAPHS = {
     "cora": (2_708, 5_278),
     "penn94": (41_554, 1_362_229),
     "genius": (421_961, 984_979),
+    "twitch-gamer": (168_114, 6_797_557),
 }
 """Nodes and edges of random graphs of these sizes; degrees follow a power law."""
 

@@ -14,13 +14,16 @@ sys.path.insert(0, str(Path(__file__).parent))
 from build_gallery import build
 
 project = "newtonnet"
-author = "the newtonnet developers"
+author = copyright = "the newtonnet developers"
 version = release = newtonnet.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 suppress_warnings = ["myst.header"]  # generated pages begin with third-level headings
+
+highlight_language = "text"  # of blocks that name no language: commands and tables
+toc_object_entries_show_parents = "hide"
 
 autodoc_typehints = "none"  # names and defaults; types are in the text, where unions can be read
 autodoc_member_order = "bysource"
@@ -36,7 +39,8 @@ html_title = "newtonnet"
 html_copy_source = False
 html_show_sourcelink = False
 html_show_search_summary = False  # it would fetch pages, which browsers refuse for files
-html_static_path: list[str] = []
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 
 
 def _inline(writer: Any, node: Any) -> None:

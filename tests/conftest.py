@@ -30,6 +30,7 @@ RAY = ("tests/search/test_ray_executor.py", "tests/out_of_core/test_ray_training
 def pytest_addoption(parser):
     """The length of the campaigns in tests/campaigns, see docs/reliability.md."""
     parser.addoption("--campaign", choices=("short", "long"), default="short", help="length of tests/campaigns")
+    parser.addoption("--most", type=int, default=10**9, help="most cases of each kind in a long campaign")
 
 
 def pytest_collection_modifyitems(items):

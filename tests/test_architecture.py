@@ -15,6 +15,7 @@ TOP = "the package itself"
 ORDER = [
     "files",
     "meaning",
+    "memory",
     "progress",
     "drawing",
     "metrics",

@@ -31,6 +31,16 @@ def test_a_published_graph_that_is_not_cached_needs_the_extra_pyg(without, tmp_p
         load("cora")
 
 
+def test_a_broken_package_is_one_line_too(tmp_path, monkeypatch):
+    """Packages that do not fit the installed torch raise other errors than a missing one."""
+    (tmp_path / "optuna.py").write_text("raise OSError('undefined symbol')")
+    monkeypatch.delitem(sys.modules, "optuna", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    study = make_study("digits", "mlp", splits=2, max_epochs=2)
+    with pytest.raises(ValueError, match=r"needs Optuna \(undefined symbol\).*\[search\]'$"):
+        propose(study, [], 0)
+
+
 def test_proposals_of_a_search_need_the_extra_search(without):
     without("optuna")
     study = make_study("digits", "mlp", splits=2, max_epochs=2)

@@ -68,6 +68,20 @@ def test_a_written_file_and_its_name_are_synced_to_the_disk(tmp_path, monkeypatc
     assert (folder, renamed) == (str(tmp_path), True)
 
 
+@pytest.mark.parametrize("write", [lambda path: write_whole(path, "whole"), lambda path: append(path, b"line\n")])
+def test_the_names_of_new_folders_are_synced_to_the_disk(write, tmp_path, monkeypatch):
+    synced = []
+    fsync = os.fsync
+
+    def note(descriptor):
+        synced.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", note)
+    write(tmp_path / "new" / "newer" / "a.txt")
+    assert {str(tmp_path), str(tmp_path / "new"), str(tmp_path / "new" / "newer")} <= set(synced)
+
+
 def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path):
     child = os.fork()
     if child == 0:

@@ -13,25 +13,52 @@ from unittest.mock import create_autospec
 
 import numpy as np
 import pytest
+import typer.main
 from pyarrow.csv import write_csv
 
 from newtonnet import graphs
+from newtonnet.cli import app
 from newtonnet.datasets import customers
 from newtonnet.datasets.catalogue import Directed
 from newtonnet.out_of_core import LargeGraph
 from newtonnet.tables import TableOptions
+from newtonnet_paper.cli import app as laboratory
 
 pytestmark = pytest.mark.usefixtures("two_folds", "few_trees")
-DOCS = Path(__file__).parent.parent / "docs"
-ON_TABLES = ("classifier", "explanations", "imbalance", "prediction_sets", "start", "tables", "transfer")
+PROJECT = Path(__file__).parent.parent
+DOCS = PROJECT / "docs"
+PAGES = {path.stem: path for path in (PROJECT / "README.md", *sorted(DOCS.glob("*.md")))}
+ON_TABLES = (
+    "README",
+    "classifier",
+    "explanations",
+    "imbalance",
+    "index",
+    "prediction_sets",
+    "start",
+    "tables",
+    "transfer",
+)
 """Pages whose snippets read nodes.csv and edges.csv, or new_nodes.csv and new_edges.csv."""
 SNIPPETS = {
     f"{name} {place}": block
     for name in (*ON_TABLES, "clusters", "export", "extending", "regression", "scale")
     for place, block in enumerate(
-        re.findall(r"```python\n(.*?)```", (DOCS / f"{name}.md").read_text(), flags=re.DOTALL)
+        re.findall(r"```python\n(.*?)```", PAGES[name].read_text(encoding="utf-8"), flags=re.DOTALL)
     )
 }
+
+
+COMMANDS = sorted(
+    {
+        re.split(r"  +|#", found)[0].strip()
+        for path in PAGES.values()
+        for found in re.findall(
+            r"^ *(?:\$ )?(newtonnet(?:-paper)? (?!on )[a-z]+.*)", path.read_text(encoding="utf-8"), flags=re.MULTILINE
+        )
+    }
+)
+"""Lines of code blocks that are commands, without what is said about them."""
 
 
 def shorter(block):
@@ -66,6 +93,19 @@ def test_every_name_is_made_in_the_snippet_itself(name):
         elif isinstance(node, ast.arg):
             made.add(node.arg)
     assert not used - made
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_a_command_and_its_options_exist(line):
+    program, command, *words = line.split()
+    group = typer.main.get_command(app if program == "newtonnet" else laboratory)
+    there = {name for one in group.commands[command].params for name in (*one.opts, *one.secondary_opts)}
+    assert {word.split("=")[0] for word in words if word.startswith("--")} <= there
+
+
+def test_every_page_with_python_is_run():
+    shown = {name for name, path in PAGES.items() if "```python" in path.read_text(encoding="utf-8")}
+    assert shown == {name.split()[0] for name in SNIPPETS}
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """Everything in ``results/`` can still be read, and every key stored there is the key that is computed today."""
 
 import json
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
@@ -73,7 +74,9 @@ def test_every_stored_study_has_the_key_that_is_computed_today():
 def test_every_line_of_a_search_is_a_trial_that_is_written_back_the_same():
     for path in SEARCHES:
         trials = stored_trials(path)
-        assert [trial.to_json() for trial in trials] == path.read_text(encoding="utf-8").splitlines()[1:], path
+        lines = path.read_text(encoding="utf-8").splitlines()[1:]
+        lines = [re.sub(r',"sum":"[0-9a-f]{16}"}$', "}", line) for line in lines]  # older ones have none
+        assert [trial.to_json() for trial in trials] == lines, path
         study = stored_study(path)
         assert {trial.study for trial in trials} == {study.key}, path
         assert len(set(map(identity, stored_settings(path)))) == len(trials), path

@@ -5,6 +5,7 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -17,6 +18,8 @@ CURRENT = Path("/tmp/ray/ray_current_cluster")
 HERE = "127.0.0.1"
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 """Environment of Ray: no usage reports, and accelerators are left alone."""
+CLUSTERS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+"""Environment variable; where it is 0, on Linux too, Ray listens on the loopback address and not on all of them."""
 
 
 @contextmanager
@@ -80,19 +83,21 @@ def _check_answers(address: str) -> None:
 
 
 def _connect(ray: ModuleType, address: str | None, cores: int | None) -> None:
-    before = {name: os.environ.get(name) for name in QUIET}
-    os.environ.update(QUIET)
+    settings = QUIET if address is not None else QUIET | {CLUSTERS: "0"}
+    before = {name: os.environ.get(name) for name in settings}
+    os.environ.update(settings)
     try:
         if address is None:
             own = len(os.sched_getaffinity(0)) if cores is None else cores
-            ray.init(
-                "local",
-                num_cpus=own,
-                include_dashboard=False,
-                logging_level=logging.ERROR,
-                log_to_driver=False,
-                _node_ip_address=HERE,  # nobody else can reach it
-            )
+            with _loopback():  # nobody else can reach it
+                ray.init(
+                    "local",
+                    num_cpus=own,
+                    include_dashboard=False,
+                    logging_level=logging.ERROR,
+                    log_to_driver=False,
+                    _node_ip_address=HERE,
+                )
         else:
             ray.init(address, logging_level=logging.ERROR, log_to_driver=False)
     except (ConnectionError, RuntimeError, ValueError) as error:
@@ -106,3 +111,15 @@ def _connect(ray: ModuleType, address: str | None, cores: int | None) -> None:
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+
+@contextmanager
+def _loopback() -> Iterator[None]:
+    """What :data:`CLUSTERS` says, for this process, which has read it: Ray would put another address for 127.0.0.1."""
+    constants = import_module("ray._private.ray_constants")
+    before = constants.ENABLE_RAY_CLUSTER
+    vars(constants)["ENABLE_RAY_CLUSTER"] = False
+    try:
+        yield
+    finally:
+        vars(constants)["ENABLE_RAY_CLUSTER"] = before

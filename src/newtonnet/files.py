@@ -49,7 +49,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     earlier attempt is removed.
     """
     with named_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         start, end = f".{path.name}.", OWN
         _remove_abandoned(path.parent, start, end)
         temporary, held = _claim(path.parent, start, end)
@@ -72,7 +72,7 @@ def write_whole(path: Path, text: str) -> None:
 def append(path: Path, data: bytes) -> None:
     """Append to a file and sync it to the disk; if that fails, the file is as long as before."""
     with named_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         fresh = not path.exists()
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
         try:
@@ -94,6 +94,16 @@ def rename(source: Path, target: Path) -> None:
     """Rename a file or folder in one step, replacing a file of that name, and sync the folder to the disk."""
     os.replace(source, target)
     sync(target.parent)
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder and those above it, and sync their names to the disk."""
+    with named_errors(folder):
+        missing = [path for path in (folder, *folder.parents) if not path.exists()]
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in missing:
+            with suppress(PermissionError):  # one that may be written to but not read
+                sync(path.parent)
 
 
 def sync(path: Path) -> None:
@@ -179,7 +189,7 @@ def scratch(parent: Path | None = None, start: str = "newtonnet-") -> Iterator[P
     """
     parent = Path(tempfile.gettempdir()) if parent is None else parent
     with named_errors(parent):
-        parent.mkdir(parents=True, exist_ok=True)
+        make_folder(parent)
         _remove_abandoned(parent, start)
         place, held = _claim(parent, start)
     try:
@@ -241,7 +251,7 @@ def _remove_abandoned(parent: Path, start: str, end: str | None = None) -> None:
 @contextmanager
 def locked(path: Path, *, busy: Exception | None = None) -> Iterator[None]:
     """Hold a lock file. While another process holds it, wait, or raise ``busy`` if that is given."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     if sys.platform == "win32":
         try:
             held = filelock.FileLock(path).acquire(timeout=-1 if busy is None else 0)

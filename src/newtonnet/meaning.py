@@ -1,4 +1,4 @@
-"""Words of messages: suggestions for misspelled names, lists cut short, counted nouns, and missing packages."""
+"""Words of messages: suggestions for misspelled names, lists cut short, counted nouns, one line, missing packages."""
 
 import difflib
 import unicodedata
@@ -51,6 +51,15 @@ def counted(number: int, noun: str) -> str:
     ('1 edge', '1,500 edges', '2 classes')
     """
     return f"{number:,} {noun}{'' if number == 1 else 'es' if noun.endswith('s') else 's'}"
+
+
+def one_line(message: object) -> str:
+    r"""A message of others without its line breaks.
+
+    >>> one_line("expected 2 columns:\n1, 2, 3\n")
+    'expected 2 columns: 1, 2, 3'
+    """
+    return " ".join(str(message).split())
 
 
 def lacking(what: str, extra: str, reason: Exception) -> ValueError:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 METRICS = ("accuracy", "balanced_accuracy", "f1_macro", "roc_auc", "average_precision")
 """What a model can be tuned and scored by; the last two need the order of probabilities only."""
@@ -108,6 +107,8 @@ def roc_auc(scores: Shares, positive: NDArray[np.bool_]) -> float:
     >>> roc_auc(np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True]))
     0.75
     """
+    from scipy.stats import rankdata  # slow to import
+
     count = int(positive.sum())
     above = rankdata(scores)[positive].sum() - count * (count + 1) / 2
     return float(above / (count * (len(positive) - count)))

@@ -59,6 +59,7 @@ BENCH_PAGES = (Path("docs/speed.md"), Path("README.md"))
 app = typer.Typer(
     name="newtonnet-paper",
     help="Reproduce the paper's claims and measure this machine.",
+    rich_markup_mode="markdown",
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,

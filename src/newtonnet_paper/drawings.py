@@ -24,6 +24,8 @@ COLOURS = {
 }
 SHADES = ("#eff6ff", "#fffbeb", "#ecfdf5")
 PER_ROW = 3
+TALL = 10.0
+"""Inches from which a figure is drawn with half the dots, so that no file has more than half a megabyte."""
 LOOK = Path(__file__).with_suffix(".mplstyle")
 
 
@@ -31,7 +33,7 @@ def check_drawing() -> None:
     """Raise an error, before hours of training, where figures cannot be drawn."""
     try:
         import matplotlib  # noqa: F401
-    except ImportError as error:
+    except Exception as error:  # a broken installation can raise anything
         raise lacking("drawing a figure needs matplotlib", "paper", error) from None
 
 
@@ -42,9 +44,10 @@ def save_figure(figure: Figure, stem: Path) -> list[Path]:
     paths = [stem.with_name(stem.name + ending) for ending in (".png", ".svg")]
     with matplotlib.rc_context(fname=LOOK):
         drawing = draw(figure)
+        dots = matplotlib.rcParams["savefig.dpi"] / (2 if drawing.get_figheight() > TALL else 1)
         for path, stamp in zip(paths, ("Creation Time", "Date"), strict=True):
             with whole_file(path) as temporary:
-                drawing.savefig(temporary, format=path.suffix[1:], metadata={stamp: None})
+                drawing.savefig(temporary, format=path.suffix[1:], metadata={stamp: None}, dpi=dots)
     return paths
 
 

@@ -177,7 +177,8 @@ def test_progress_and_messages_are_reported(analysis, tmp_path):
     assert steps == ["reading the tables", "the model", *folds, "the page"]
     assert all(0 <= state.share <= 1 and state.left >= 0 for state in states)
     assert not any(math.isnan(state.best) for state in states if state.activity)
-    assert lines[0].startswith("numbers: size")
+    assert lines[0].startswith("memory: about")
+    assert any(line.startswith("numbers: size") for line in lines)
     assert lines[-1] == f"model and predictions are in {tmp_path / 'run'}"
 
 
@@ -279,6 +280,7 @@ def test_edges_to_outsiders_are_context_for_the_nodes_of_the_table(analysis, tmp
     )
     assert found.summary["nodes"] == len(nodes) + 1
     assert found.predictions["node"].tolist() == tables.ids
+    assert "outside" not in {one["node"] for one in found.findings.explained}
     found.save(tmp_path / "run")
     again = Analysis.load(tmp_path / "run")
     assert again.predict(nodes, outside).predictions["node"].tolist() == tables.ids  # as in the fit

@@ -265,7 +265,7 @@ def test_the_scorer_is_short_and_imports_numpy_and_scipy_only(tmp_path):
     graph = make_graph()
     _, path = export(classifier_of(graph, network("newtonnet", graph, Options())), tmp_path)
     text = path.read_text()
-    assert text.count("\n") < 250
+    assert text.count("\n") < 260
     parsed = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import | ast.ImportFrom)]
     names = {getattr(node, "module", None) or node.names[0].name for node in parsed}
     assert names <= {"hashlib", "json", "types", "typing", "numpy", "scipy.sparse", "scipy.special"}
@@ -361,3 +361,23 @@ def test_a_newer_file_is_refused(tmp_path, monkeypatch):
     path, _ = export(classifier_of(graph, network("newtonnet", graph, Options())), tmp_path)
     with pytest.raises(ValueError, match=r"has format 3; use the scorer\.py that came with it"):
         Scorer(path)
+
+
+def test_a_damaged_file_is_refused_in_one_line(tmp_path):
+    graph = make_graph()
+    path, _ = export(classifier_of(graph, network("newtonnet", graph, Options())), tmp_path)
+    whole, arrays = path.read_bytes(), Scorer(path).arrays
+    refusals = set()
+    for place in range(0, len(whole), 97):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+        try:
+            found = Scorer(path).arrays
+        except ValueError as refusal:
+            refusals.add(str(refusal))
+        else:  # a byte that nothing is read from
+            assert all(np.array_equal(found[name], array) for name, array in arrays.items())
+    assert refusals == {f"{path} is no exported model, or it was damaged; export it again"}
+    for text in (whole[: len(whole) // 2], b"", b"no archive"):
+        path.write_bytes(text)
+        with pytest.raises(ValueError, match="is no exported model, or it was damaged"):
+            Scorer(path)

@@ -172,6 +172,23 @@ def test_a_run_json_that_is_nested_too_deeply_is_refused(runs, tmp_path):
     assert json.loads("[]") == []
 
 
+def test_a_name_in_run_json_cannot_break_the_line_of_its_refusal(runs, tmp_path):
+    runs[1].save(tmp_path / "run")
+    path = tmp_path / "run" / "run.json"
+    described = json.loads(path.read_text())
+    described["columns"]["a\nb"] = 1
+    path.write_text(json.dumps(described))
+    with pytest.raises(ValueError, match=r"\A[^\n]*run.json cannot be read [^\n]*'a b'[^\n]*\Z"):
+        Analysis.load(tmp_path / "run")
+
+
+@pytest.mark.parametrize("text", [b'node,label\n1,2\n"a\nb",3,4\n', b"node\n\xff\xfe\n", b""])
+def test_damaged_predictions_are_refused_in_one_line(text, tmp_path):
+    (tmp_path / PREDICTIONS).write_bytes(text)
+    with pytest.raises(ValueError, match=r"\A[^\n]*predictions.csv does not hold predictions[^\n]*\Z"):
+        run_folder.read_predictions(tmp_path / PREDICTIONS)
+
+
 def test_cells_that_a_spreadsheet_would_execute_are_kept_with_a_warning_or_neutralised(tmp_path, write, capsys):
     tables = write(tmp_path / "tables")
     nodes = tables.folder / "nodes.csv"
@@ -195,6 +212,14 @@ def test_cells_that_a_spreadsheet_would_execute_are_kept_with_a_warning_or_neutr
     assert (tmp_path / "p.csv").read_text() == safe
     assert run(app, ["predict", str(tmp_path / "run"), "--out", str(tmp_path / "p.csv")]) == 0
     assert (tmp_path / "p.csv").read_text() == text
+
+
+def test_a_short_training_in_several_threads_swallows_no_message(tmp_path, write):
+    tables, said = write(tmp_path / "tables").folder, []
+    fast = NewtonNetClassifier("mlp", tune="off", max_epochs=2, folds=2, threads=2)
+    names = (tables / "nodes.csv", tables / "edges.csv")
+    analyse(*names, label_column="kind", classifier=fast, folds=0, message=said.append)
+    assert sum("for formulas" in line for line in said) == 1
 
 
 def test_a_run_that_is_replaced_twice_while_it_is_read_is_not_mixed(runs, tmp_path, monkeypatch):

@@ -23,8 +23,9 @@ COUNTS = pytest.StashKey()
 
 @pytest.fixture(scope="session")
 def choose(request):
-    """One of two numbers: that of the short campaign or of the long one."""
-    return lambda *, short, long: short if request.config.getoption("--campaign") == "short" else long
+    """One of two numbers: that of the short campaign, or of the long one, or what ``--most`` allows of it."""
+    kind, most = (request.config.getoption(name) for name in ("--campaign", "--most"))
+    return lambda *, short, long: short if kind == "short" else min(long, most) if isinstance(long, int) else long
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-// Random calls of the kernels without Python, for the sanitizers: driver CALLS SEED INTERRUPTS FAULTS. Every result is
+// Random calls of the kernels without Python, for the sanitizers: driver CALLS SEED INTERRUPTS FAULTS. Results are
 // compared with plain loops in double, while signals arrive and, if FAULTS is not 0, allocations and thread starts fail.
 // Arrays are as long as they must be, so that an access outside them is found.
 #include <dlfcn.h>
@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <random>
 
+#include "encoder.h"
 #include "layer.h"
 
 using namespace newtonnet;
@@ -40,7 +41,8 @@ template <class T> Numbers<T> numbers(i64 count) {
 }
 
 template <class T, class F> void same(const char* what, const Numbers<T>& found, const F& expected) {
-  for (size_t k = 0; k < found.size(); ++k) {
+  const i64 step = 1 + i64(found.size()) / 256;  // of many numbers some, or the plain loops would take all the time
+  for (size_t k = size_t(below(step)); k < found.size(); k += size_t(step)) {
     const double e = expected(i64(k)), close = (sizeof(T) == 4 ? 2e-3 : 1e-9) * (1 + std::abs(e));
     if (std::abs(double(found[k]) - e) <= close) continue;
     std::printf("%s: number %zu of %zu is %g, expected %g\n", what, k, found.size(), double(found[k]), e);
@@ -62,7 +64,7 @@ template <class T> struct Sparse {  // n x m, and the same dense
     for (i64 i = 0; i < n; ++i) {
       for (i64 j = 0; j < m; ++j) {
         if (below(100) >= share) continue;
-        columns.push_back(i32(j)), values.push_back(numbers<T>(1)[0]);
+        columns.push_back(i32(j)), values.push_back(below(4) ? numbers<T>(1)[0] : T(0));
         dense[size_t(i * m + j)] = double(values.back());
       }
       rows.push_back(i32(values.size()));
@@ -80,7 +82,7 @@ static double keeps(const Mask& mask, i64 row, i64 member, i64 d, i64 j) {  // w
 }
 
 template <class T> void one_call() {
-  const i64 n = 1 + below(below(4) ? 30 : 80), m = 1 + below(30), p = 1 + below(3), d = 1 + below(130), threads = 1 + below(4), c = p * d;
+  const i64 n = 1 + below(below(4) ? 30 : 120), m = 1 + below(30), p = 1 + below(3), d = 1 + below(130), threads = 1 + below(4), c = p * d;
   const Numbers<u64> keys{dice(), dice(), dice()};
   const Mask mask = below(2) ? Mask{keys.data(), u16(below(65536)), 2.0} : Mask{};
   const Numbers<T> x = numbers<T>(m * c), own = numbers<T>(n * c), gradient = numbers<T>(n * c), line = numbers<T>(c),
@@ -93,17 +95,90 @@ template <class T> void one_call() {
     for (i64 j = 0; j < height; ++j) sum += s.dense[size_t(i * height + j)] * double(from[j * row + at]);
     return sum;
   };
-  switch (below(6)) {
-    case 0: {  // a product, with bias, ReLU and dropout
-      const Product<T> s{a.matrix(), x.data(), line.data(), out.data(), m, p, d, mask, std::min(WIDEST<T>, 4 * (1 + below(8)))};
-      const i64 all = tiles(p, d, s.at_once), by_tiles = below(2);
+  switch (below(8)) {
+    case 0: {  // a product
+      const Product<T> s{a.matrix(), x.data(), out.data(), m, c, std::min(WIDEST<T>, 4 * (1 + below(8)))};
+      const i64 all = tiles(1, c, s.at_once), by_tiles = below(2);
       Numbers<T> rooms(size_t(4 * m * WIDEST<T>));
       in_shares(by_tiles ? all : n, threads, [&](i64 lo, i64 hi, int t, Team&) {
         if (by_tiles) multiply<T>(s, 0, n, lo, hi, rooms.data() + t * m * WIDEST<T>);
         else multiply<T>(s, lo, hi, 0, all, nullptr);
       });
-      return same("multiply", out, [&](i64 k) {
-        return std::max(0.0, product(a, m, k / c, x.data(), c, k % c) + double(line[size_t(k % c)])) * dropped(k);
+      return same("multiply", out, [&](i64 k) { return product(a, m, k / c, x.data(), c, k % c); });
+    }
+    case 6: {  // the encoder, and its gradients by blocks of rows, in parts that meet
+      const i64 classes = 1 + below(6), block = 1 + below(n), blocks = (n + block - 1) / block;
+      const Numbers<T> weight2 = numbers<T>(c * classes), bias2 = numbers<T>(p * classes), of_out = numbers<T>(n * p * classes);
+      Numbers<T> hidden(size_t(n * c)), encoded(size_t(n * p * classes)), rooms(size_t(4 * (m + 2 * classes) * TILE_WIDTH<T>));
+      const auto room = [&](int t) { return rooms.data() + t * (m + 2 * classes) * TILE_WIDTH<T>; };
+      const i32* rows = a.rows.data();
+      Numbers<i32> from(size_t(n), 0), to(from), present(a.values.size() + 1);
+      Numbers<T> kept(a.values.size() + 1);
+      Entries<T> entries{rows, rows + 1, a.columns.data(), a.values.data()};
+      if (below(2)) {  // without the entries that are 0
+        in_shares(n, threads, [&](i64 lo, i64 hi, int, Team&) {
+          thin(a.matrix(), static_cast<const i64*>(nullptr), lo, hi, Thinned<T>{from.data(), to.data(), present.data(), kept.data()});
+        });
+        entries = {from.data(), to.data(), present.data(), kept.data()};
+      }
+      const Mask last = below(2) ? Mask{keys.data(), u16(below(65536)), 2.0} : Mask{};
+      const Encoder<T> s{entries, x.data(), line.data(), weight2.data(), bias2.data(), hidden.data(), encoded.data(), mask, last, n, m, p, d, classes};
+      in_shares(n, threads, [&](i64 lo, i64 hi, int t, Team&) {
+        for (i64 member = 0; member < p; ++member) encode(s, member, lo, hi, room(t));
+      });
+      same("hidden layer", hidden, [&](i64 k) {
+        const i64 member = k / (n * d), i = k / d % n, j = member * d + k % d;
+        return std::max(0.0, product(a, m, i, x.data(), c, j) + double(line[size_t(j)])) * keeps(mask, i, member, d, k % d);
+      });
+      same("encoder", encoded, [&](i64 k) {
+        const i64 i = k / (p * classes), member = k / classes % p;
+        double sum = double(bias2[size_t(k % (p * classes))]);
+        for (i64 j = 0; j < d; ++j) sum += double(hidden[size_t((member * n + i) * d + j)]) * double(weight2[size_t((member * d + j) * classes + k % classes)]);
+        return sum * keeps(last, i, member, classes, k % classes);
+      });
+      Numbers<i32> pointers{0}, columns;
+      Numbers<T> values;
+      for (i64 row = 0; row < blocks * m; ++row) {
+        for (i64 i = row / m * block; i < std::min(n, (row / m + 1) * block); ++i) {
+          const double value = a.dense[size_t(i * m + row % m)];
+          if (value != 0) columns.push_back(i32(i)), values.push_back(T(value));
+        }
+        pointers.push_back(i32(columns.size()));
+      }
+      const Entries<T> turned{pointers.data(), pointers.data() + 1, columns.data(), values.data()};
+      Numbers<T> z(size_t(block * TILE_WIDTH<T>)), of_weight1(size_t(m * c)), of_bias(size_t(4 * c)), of_weight2(size_t(4 * c * classes));
+      in_shares(n, threads, [&](i64, i64, int t, Team& team) {
+        const EncoderBack<T> back{turned, hidden.data(), weight2.data(), of_out.data(), of_weight1.data(), of_bias.data() + t * c, of_weight2.data() + t * c * classes, T(2), n, m, p, d, classes, block};
+        int target = 0;
+        for (i64 member = 0; member < p; ++member) {
+          encode_back(back, member, i64(t), team.size, z.data(), room(t), [&] { team.meet(target); });
+          team.meet(target);
+        }
+      });
+      const auto of_hidden = [&](i64 i, i64 j) {  // column j of all members'
+        const i64 member = j / d;
+        double sum = 0;
+        for (i64 q = 0; q < classes; ++q) sum += double(of_out[size_t((i * p + member) * classes + q)]) * double(weight2[size_t(j * classes + q)]);
+        return hidden[size_t((member * n + i) * d + j % d)] > 0 ? 2 * sum : 0;
+      };
+      same("gradient of the first weight", of_weight1, [&](i64 k) {
+        double sum = 0;
+        for (i64 i = 0; i < n; ++i) sum += of_hidden(i, k % c) * a.dense[size_t(i * m + k / c)];
+        return sum;
+      });
+      for (i64 k = c; k < 4 * c; ++k) of_bias[size_t(k % c)] += of_bias[size_t(k)];
+      for (i64 k = c * classes; k < 4 * c * classes; ++k) of_weight2[size_t(k % (c * classes))] += of_weight2[size_t(k)];
+      of_bias.resize(size_t(c)), of_weight2.resize(size_t(c * classes));
+      same("gradient of the first bias", of_bias, [&](i64 k) {
+        double sum = 0;
+        for (i64 i = 0; i < n; ++i) sum += of_hidden(i, k);
+        return sum;
+      });
+      return same("gradient of the second weight", of_weight2, [&](i64 k) {
+        const i64 j = k / classes, member = j / d;
+        double sum = 0;
+        for (i64 i = 0; i < n; ++i) sum += double(hidden[size_t((member * n + i) * d + j % d)]) * double(of_out[size_t((i * p + member) * classes + k % classes)]);
+        return sum;
       });
     }
     case 1: {  // dropout alone, and Adam's step, against each other's plain form
@@ -205,6 +280,63 @@ template <class T> void one_call() {
         const i64 member = k / (3 * d);
         double sum = 0;
         for (i64 i = 0; i < n; ++i) sum += double(own[size_t(i * c + member * d + k % d)]) * double(of_classes[size_t((i * p + member) * 3 + k / d % 3)]);
+        return sum;
+      });
+    }
+    case 5: {  // a linear layer on a graph and its gradients; every thread has a room of its own
+      const i64 e = 1 + below(60), maps = 1 + below(3), packed = rounded_up(d, PANEL<T>) * e, turned = rounded_up(e, PANEL<T>) * d;
+      const i64 room = ROWS * apart<T>(e), back = room_for_linear_back<T>(maps, e, d), all = p * maps * e * d;
+      const Numbers<T> in = numbers<T>(n * p * e), weight = numbers<T>(all);
+      const Sparse<T> other(n, n);
+      const Matrix<T> matrices[2] = {square.matrix(), other.matrix()};
+      const auto row = [&](i64 map, i64 i, const T* from, i64 width, i64 at) {
+        return map ? product(map == 1 ? square : other, n, i, from, width, at) : double(from[i * width + at]);
+      };
+      Numbers<T> forth(size_t(p * maps * packed)), rest(size_t(p * maps * turned)), rooms(size_t(4 * std::max(room, back)));
+      for (i64 k = 0; k < p * maps; ++k) {
+        pack(weight.data() + k * e * d, d, 1, e, d, forth.data() + k * packed);
+        pack(weight.data() + k * e * d, 1, d, d, e, rest.data() + k * turned);
+      }
+      Numbers<double> moments(size_t(8 * (c + d)));
+      in_shares(n, threads, [&](i64 lo, i64 hi, int t, Team&) {
+        double* mean = moments.data() + 2 * (c + d) * t;
+        const Linear<T> s{matrices, in.data(), forth.data(),
+                          {{}, out.data(), out.data(), out.data(), line.data(), shift.data(), mask, mean, mean + c, n, p, d, c, d, c, d},
+                          n, p, maps, e, d, packed};
+        linear(s, lo, hi, rooms.data() + t * room, mean + 2 * c);
+      });
+      same("linear", out, [&](i64 k) {
+        double u = 0;
+        for (i64 map = 0; map < maps; ++map) {
+          for (i64 j = 0; j < e; ++j) {
+            u += row(map, k / c, in.data(), p * e, k % c / d * e + j) * double(weight[size_t(((k % c / d * maps + map) * e + j) * d + k % d)]);
+          }
+        }
+        return std::max(0.0, u * double(line[size_t(k % c)]) + double(shift[size_t(k % c)])) * dropped(k);
+      });
+      Numbers<T> of_in(in.size()), of_weight(size_t(4 * all));
+      in_shares(n, threads, [&](i64 lo, i64 hi, int t, Team&) {
+        linear_back(LinearBack<T>{matrices, in.data(), gradient.data(), rest.data(), of_in.data(), of_weight.data() + t * all, n, p, maps, e, d, turned},
+                    lo, hi, rooms.data() + t * back);
+      });
+      same("gradient of a linear layer", of_in, [&](i64 k) {
+        double sum = 0;
+        const i64 member = k / e % p;
+        for (i64 map = 0; map < maps; ++map) {
+          for (i64 j = 0; j < d; ++j) {
+            sum += row(map, k / (p * e), gradient.data(), c, member * d + j) * double(weight[size_t(((member * maps + map) * e + k % e) * d + j)]);
+          }
+        }
+        return sum;
+      });
+      for (i64 k = all; k < 4 * all; ++k) of_weight[size_t(k % all)] += of_weight[size_t(k)];
+      of_weight.resize(size_t(all));
+      return same("gradient of its weight", of_weight, [&](i64 k) {
+        double sum = 0;
+        const i64 map = k / (e * d) % maps, member = k / (maps * e * d);
+        for (i64 i = 0; i < n; ++i) {
+          sum += double(in[size_t((i * p + member) * e + k / d % e)]) * row(map, i, gradient.data(), c, member * d + k % d);
+        }
         return sum;
       });
     }

@@ -207,10 +207,15 @@ def test_where_there_is_no_time_for_folds_the_kept_model_is_evaluated_itself(tab
 
 
 def test_the_last_line_has_the_time_of_the_whole_command_and_the_files(tables, tmp_path, capsys, monkeypatch):
-    clock = iter([10.0, 85.0])
+    began = time.monotonic() - 75.0  # the time includes that of loading the program
+    clock = iter([began, began + 75.0])
     monkeypatch.setattr(sys.modules["newtonnet.cli.fit"], "time", SimpleNamespace(monotonic=lambda: next(clock)))
     assert fit(tables, tmp_path / "run", *FAST, "--no-compare") == 0
-    last = capsys.readouterr().out.splitlines()[-1]
+    told = capsys.readouterr()
+    last = told.out.splitlines()[-1]
+    assert re.search(
+        r"^first predictions after 1 min \d+ s: newtonnet, accuracy [\d.]+% out of sample$", told.err, re.M
+    )
     opened = "report.html, predictions.csv, model.safetensors, model_card.md"
     assert last == f"done in 1 min 15 s; in {tmp_path / 'run'}: {opened}"
     assert set(opened.split(", ")) <= FILES
@@ -324,7 +329,7 @@ def test_a_folder_that_holds_something_else_is_left_alone_unless_forced(tables, 
         (["--set", "max_epochs=3"], "use --max-epochs"),
         (["--threads", "0"], "--threads': Input should be greater than or equal to 1; see newtonnet fit --help"),
         (["--seed", "-1"], "--seed': Input should be greater than or equal to 0"),
-        (["--max-memory", "1KB"], "--max-memory must be 1MB or more, got '1KB'"),
+        (["--max-memory", "100MB"], "max_memory is 100 MB, but this fit takes at least "),
         (["--max-memory", "much"], "--max-memory takes an amount"),
         (["--max-epochs", "0"], "--max-epochs': Input should be greater than or equal to 1"),
         (["--patience", "-1"], "--patience': Input should be greater than or equal to 0"),
@@ -414,6 +419,18 @@ def test_the_score_of_the_tuning_is_told_where_there_is_no_other(printed, folds)
     out = " ".join(printed("--folds", str(folds)).split())
     assert ("on held-out nodes" in out) == (folds == 2)
     assert ("on the labels held out for tuning: too optimistic, the model was chosen by them" in out) == (folds == 0)
+
+
+def test_a_threshold_is_printed_with_its_precision_and_recall(tmp_path, write, capsys):
+    tables = write(tmp_path / "tables")
+    two = (tables.folder / "nodes.csv").read_text().replace(",big", ",")
+    (tables.folder / "nodes.csv").write_text(two)
+    assert fit(tables, tmp_path / "run", *FAST, "--no-compare", "--folds", "2", "--threshold", "recall=0.8") == 0
+    text = " ".join(capsys.readouterr().out.split())
+    found = json.loads((tmp_path / "run" / "run.json").read_text())["outcome"]["threshold"]
+    assert found["rule"] == "recall=0.8"
+    assert f"{found['class'].capitalize()} is predicted from a probability of {found['value']:.1%} on." in text
+    assert f"precision {found['precision']:.1%}, recall {found['recall']:.1%}." in text
 
 
 def test_help_names_what_most_people_want_first(capsys):
@@ -506,7 +523,7 @@ def test_a_real_ctrl_c_while_folds_are_trained_writes_everything(tables, tmp_pat
         "--folds",
         "5",
         "--time-limit",
-        "4s",
+        "12s",
     ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
     deadline = time.monotonic() + 100

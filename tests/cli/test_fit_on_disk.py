@@ -11,7 +11,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from newtonnet.analysis import workflow
+from newtonnet.analysis import result, workflow
 from newtonnet.cli import app, run
 from newtonnet.estimator import NewtonNetClassifier
 from newtonnet.graphs import Graph
@@ -40,15 +40,15 @@ def temporary(tmp_path, monkeypatch):
 def seen(monkeypatch):
     """The graphs that a command reads."""
     graphs = []
-    read = workflow.read_tables_on_disk
+    read = result.read_tables_on_disk
 
     def note(*arguments, **options):
         found = read(*arguments, **options)
         graphs.append(found.graph)
         return found
 
-    monkeypatch.setattr(workflow, "read_tables_on_disk", note)
-    monkeypatch.setattr(workflow, "read_tables", _not_at_once)
+    monkeypatch.setattr(result, "read_tables_on_disk", note)
+    monkeypatch.setattr(result, "read_tables", _not_at_once)
     return graphs
 
 
@@ -110,7 +110,7 @@ def test_features_are_filtered_once_for_the_model_its_predictions_and_all_folds(
 
 def test_edges_on_disk_and_in_memory_give_the_same_model(tables, tmp_path, monkeypatch):
     assert fit(tables.arguments, tmp_path / "disk") == 0
-    monkeypatch.setattr(workflow, "read_tables_on_disk", _in_memory)
+    monkeypatch.setattr(result, "read_tables_on_disk", _in_memory)
     assert fit(tables.arguments, tmp_path / "memory") == 0
     first, second = ((tmp_path / place / "predictions.csv").read_bytes() for place in ("disk", "memory"))
     assert first == second
@@ -120,7 +120,7 @@ def test_edges_on_disk_and_in_memory_give_the_same_model(tables, tmp_path, monke
 
 
 def _in_memory(*arguments, folder, max_memory, **options):
-    return workflow.read_tables(*arguments, **options)
+    return result.read_tables(*arguments, **options)
 
 
 def timeless(line):
@@ -162,7 +162,8 @@ def test_ctrl_c_leaves_nothing_in_temporary_folders(tables, tmp_path, temporary,
 
 def test_a_spectrum_that_does_not_fit_is_left_out_and_the_page_says_why(tables, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("newtonnet.report.gathering.PER_SIGNAL", 2000)
-    assert fit(tables.arguments, tmp_path / "run", "--max-memory", "1MB", "--json") == 0
+    monkeypatch.setattr(workflow, "PROPAGATION_MEMORY", 10**6)
+    assert fit(tables.arguments, tmp_path / "run", "--json") == 0
     told = json.loads(capsys.readouterr().out.splitlines()[-1])["remarks"]
     (why,) = [remark for remark in told if "spectrum" in remark]
     assert "was not estimated: it needs about 2 MB of memory, more than the run was allowed" in why
@@ -185,7 +186,9 @@ import json, sys
 from pathlib import Path
 import numpy as np, pyarrow as pa, pyarrow.parquet as pq
 from newtonnet.cli import app, run
+from newtonnet.out_of_core import large_graph
 from newtonnet_paper import scale as stages
+large_graph.ENTRIES = 1 << 17
 place, n = Path(sys.argv[1]), 20_000
 rng = np.random.default_rng(0)
 label = pa.array(rng.choice(["a", "b"], n))
@@ -196,7 +199,7 @@ for name, count in (("few", 1000), ("many", 1_000_000)):
 del ends
 def fit(edges):
     words = f"fit --nodes {place}/n.pq --edges {place}/{edges} --label-column label --out {place}/run --set hidden=4"
-    more = "--regime out-of-core --max-memory 10MB --folds 0 --max-epochs 1 --threads 1"
+    more = "--regime out-of-core --folds 0 --max-epochs 1 --threads 1"
     assert run(app, [*words.split(), *more.split()]) == 0
 fit("few")  # what is loaded and compiled once does not count
 pa.default_memory_pool().release_unused()

@@ -3,13 +3,15 @@
 import json
 import subprocess
 import sys
+from itertools import pairwise
 
 import pytest
 
 from newtonnet.analysis import FOLDS
-from newtonnet.cli import app, options
+from newtonnet.cli import app, options, run
 from newtonnet.datasets import PROTOCOLS
 from newtonnet.nn import ZOO
+from newtonnet_paper.cli import app as laboratory
 
 HEAVY = "matplotlib numpy optuna pandas plotly pyarrow ray scipy sklearn torch torch_geometric"
 COMMANDS = ("fit", "predict", "demo", "datasets", "train", "search", "report")
@@ -40,6 +42,50 @@ def started():
     return json.loads(done.stdout.splitlines()[-1])
 
 
+LOADED = """
+import sys
+from newtonnet.cli.app import load_torch
+load_torch()
+import newtonnet.analysis
+print([name for name in ("pandas", "plotly", "scipy.optimize", "scipy.stats._stats_py") if name in sys.modules])
+import pandas
+from scipy import stats
+print(pandas.Series(stats.rankdata([30, 10, 20])).tolist(), stats is sys.modules["scipy.stats"])
+"""
+
+
+def test_a_command_loads_torch_without_pandas_and_statistics_which_can_be_used_later():
+    done = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[]", "[3.0, 1.0, 2.0] True"]
+
+
+FRAMES = """
+from newtonnet.cli.app import load_torch
+load_torch()
+import pandas, pyarrow
+print(pyarrow.array(pandas.Series([1.0, None])).null_count)
+"""
+
+
+def test_the_model_of_another_package_may_hand_frames_to_pyarrow(tmp_path):
+    offer = tmp_path / "other-1.0.dist-info"
+    offer.mkdir()
+    (offer / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+    (offer / "entry_points.txt").write_text("[newtonnet.models]\nother = other:ENTRY\n")
+    code = f"import sys; sys.path.append({str(tmp_path)!r})\n{FRAMES}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "1\n"
+
+
+@pytest.mark.parametrize("closed", [1, 2], ids=["output", "errors"])
+def test_a_command_ends_with_its_code_where_a_stream_is_closed(closed):
+    code = f"import os; os.close({closed}); import sys; sys.std{'out' if closed == 1 else 'err'} = None\n"
+    code += "from newtonnet.cli import main; main(['fit', '--other'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("case", LIMITS)
 def test_nothing_heavy_is_loaded_and_little_time_is_used(case, started):
     loaded, seconds = started[case]
@@ -65,3 +111,15 @@ def test_every_command_has_an_example(command):
     import typer.main
 
     assert f"Example: newtonnet {command}" in typer.main.get_command(app).commands[command].help
+
+
+@pytest.mark.parametrize(("program", "command"), [(app, "fit"), (app, "explain"), (laboratory, "portfolio")])
+def test_paragraphs_of_the_help_fill_the_terminal(program, command, monkeypatch, capsys):
+    """Lines of a docstring that are longer than the terminal would leave single words on lines of their own."""
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run(program, [command, "--help"]) == 0
+    text = capsys.readouterr().out.split("Usage: ")[1].split("╭")[0]
+    lines = [line.strip() for line in text.splitlines()]
+    broken = [f"{a} {b.split()[0]}" for a, b in pairwise(lines) if a and b]
+    assert broken
+    assert min(map(len, broken)) > 70

@@ -281,6 +281,17 @@ def test_a_file_without_a_known_checksum_is_used_and_called_unverified(tmp_path,
     assert [split.protocol for split in dataset.splits] == ["heterophilous"] * 10
 
 
+def test_every_load_says_that_a_file_has_no_known_checksum(tmp_path, own_cache, monkeypatch, caplog):
+    path = tmp_path / "HeterophilousGraphDataset/questions/raw/questions.npz"
+    small_npz(path)
+    monkeypatch.setenv("NEWTONNET_DATA", str(tmp_path))
+    load("questions")
+    load("questions")
+    path.unlink()  # the third is from the cache alone
+    load("questions")
+    assert [record.getMessage().count("questions.npz has no known checksum") for record in caplog.records] == [1, 1, 1]
+
+
 def test_other_raw_files_give_another_graph_and_not_the_cached_one(tmp_path, own_cache):
     path = tmp_path / "HeterophilousGraphDataset/questions/raw/questions.npz"
     small_npz(path, seed=0)

@@ -90,6 +90,12 @@ def test_impossible_block_models_are_refused(change):
         csbm(**{"homophily": 0.9, "nodes": 100, "features": 3, **change})
 
 
+@pytest.mark.parametrize("neighbours", [-1, 1797])
+def test_digits_have_at_most_all_others_as_neighbours(neighbours):
+    with pytest.raises(ValueError, match=f"neighbours must be from 0 to 1796, got {neighbours}$"):
+        digits(neighbours=neighbours)
+
+
 def test_digits_are_joined_to_their_nearest_images():
     graph = digits()
     images, labels = load_digits(return_X_y=True)

@@ -112,7 +112,7 @@ def test_splits_that_would_run_code_are_refused(trap, tmp_path):
 
     path = tmp_path / "fb100-Penn94-splits.npy"
     linkx_splits(path, [{"train": Trap()}])
-    with pytest.raises(ValueError, match=f"{trap.__name__}, not plain arrays"):
+    with pytest.raises(ValueError, match=f"{trap.__name__}', not plain arrays"):
         read_linkx_splits(path)
 
 
@@ -164,6 +164,14 @@ def test_splits_of_every_protocol_of_numpy_come_back(protocol, tmp_path):
     start = path.read_bytes()[:128]
     path.write_bytes(start + pickle.dumps(stored, protocol=protocol))
     assert read_linkx_splits(path)[0]["train"].tolist() == list(range(300))
+
+
+def test_a_name_in_splits_cannot_break_the_line_of_its_refusal(tmp_path):
+    path = tmp_path / "splits.npy"
+    linkx_splits(path, [])
+    path.write_bytes(path.read_bytes()[:128] + b"\x80\x04\x8c\x03a\nb\x8c\x01c\x93.")
+    with pytest.raises(ValueError, match=r"^[^\n]*not plain arrays[^\n]*$"):
+        read_linkx_splits(path)
 
 
 def test_damaged_splits_are_refused_in_one_line(tmp_path):

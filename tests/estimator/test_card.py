@@ -64,4 +64,5 @@ def test_a_run_has_a_card_with_its_tables_and_held_out_scores(tmp_path, write):
     assert "The table of nodes is nodes.csv (sha256 " in text
     assert "Features: size, colour=green, colour=red." in text
     assert f"Evaluation: {found.summary['method']}" in text
+    assert "Fitting and evaluation had a time limit of 240 s, and " in text, "the whole run's, not the model's share"
     assert Analysis.load(tmp_path / "run").card == text == found.card

@@ -425,7 +425,9 @@ def test_numbers_of_numpy_and_a_device_are_taken_and_saved(graph, half, tmp_path
         ({"folds": 2.5}, "folds must be a whole number of at least 2, or None, got 2.5"),
         ({"folds": "3"}, "folds must be a whole number"),
         ({"threads": 1.5}, "threads must be a whole number of at least 1"),
-        ({"max_memory": "1GB"}, "max_memory must be a whole number"),
+        ({"max_memory": "much"}, "max_memory must be None or an amount such as 500MB or 2GB, got 'much'"),
+        ({"max_memory": 1.5}, "max_memory must be None or a whole number of bytes, or an amount"),
+        ({"max_memory": [1]}, "max_memory must be None or a whole number of bytes, or an amount"),
         ({"settings": "degree=3"}, "settings must be options by name"),
     ],
 )
@@ -446,3 +448,9 @@ def test_the_advice_for_a_transductive_model_can_be_followed(graph, half):
     model = NewtonNetClassifier("linkx", tune="off", **QUICK).fit(graph, half)
     with pytest.raises(ValueError, match=r"fit another model to predict on other graphs$"):
         model.predict(csbm(0.1, nodes=200, features=12, seed=5))
+
+
+@pytest.mark.parametrize("model", ["newtonnet", "ridge"])
+def test_every_record_says_how_many_threads_there_were(model, graph):
+    fitted = NewtonNetClassifier(model, tune="off", max_epochs=2, folds=2, threads=3).fit(graph)
+    assert [record.machine["threads"] for record in fitted.records_] == [3, 3]

@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from newtonnet import NewtonNetClassifier, analyse, cross_validate
+from newtonnet import NewtonNetClassifier, TableOptions, analyse, cross_validate
 from newtonnet.datasets import csbm
 from newtonnet.graphs import from_edges
 from newtonnet.tables import as_frame, frame_kind, load_tables
@@ -105,6 +105,50 @@ def test_a_model_of_graphs_refuses_frames_in_one_line(frames):
     model = NewtonNetClassifier(**QUICK).fit(graph)
     with pytest.raises(ValueError, match="this model was not fitted on two tables; give a graph of the kind"):
         model.predict(frames)
+
+
+def test_score_takes_the_name_of_the_column_as_fit_does(fitted, frames):
+    nodes, edges = frames
+    assert fitted.score(frames, "label") == fitted.score(frames)
+    other = nodes.assign(other=nodes["label"].where(np.arange(60) % 2 == 0))
+    assert fitted.score((other, edges), "other") == fitted.score(frames, other["other"])
+    club = nx.karate_club_graph()
+    model = NewtonNetClassifier(**QUICK).fit(club, "club")
+    assert model.score(club, "club") > 0.5
+    with pytest.raises(ValueError, match="y='label' names a column, which two tables or a networkx graph have"):
+        fitted.score(load_tables(*frames, label_column="label"), "label")
+
+
+def test_the_model_of_a_run_folder_reads_tables_as_the_run_did(frames, tmp_path):
+    nodes, edges = frames
+    nodes = nodes.assign(day="31.12.2020", since=[f"{1 + i % 28:02}.01.2020" for i in range(len(nodes))])
+    given = (nodes.rename(columns={"id": "key"}).set_index("town").reset_index(), edges)  # the id is not the first
+    options = TableOptions(id_column="key", dates="day-first", ignore=["size"])
+    found = analyse(
+        *given, label_column="label", tables=options, classifier=NewtonNetClassifier(**QUICK), folds=0, compare=False
+    )
+    found.save(tmp_path / "run")
+    loaded = NewtonNetClassifier.load(tmp_path / "run")
+    again = loaded.predict_frame((given[0].drop(columns=["label", "size"]), edges))
+    assert again["node"].tolist() == nodes["id"].tolist()
+    np.testing.assert_allclose(again["probability"], found.predictions["probability"], atol=1e-6)
+    assert loaded.score(given) == pytest.approx(found.model.score(given))
+
+
+def test_the_model_of_a_run_with_outsiders_says_who_predicts(frames):
+    nodes, edges = frames
+    edges = pd.concat([edges, pd.DataFrame({"source": [nodes["id"].iloc[0]], "target": [5000]})])
+    found = analyse(
+        nodes,
+        edges,
+        label_column="label",
+        tables=TableOptions(unknown_edges="add"),
+        classifier=NewtonNetClassifier(**QUICK),
+        folds=0,
+        compare=False,
+    )
+    with pytest.raises(ValueError, match=r"they get no prediction; use newtonnet\.Analysis\.load\(run\)\.predict"):
+        found.model.predict((nodes, edges))
 
 
 def test_a_saved_model_reads_tables_as_before(fitted, frames, tmp_path):

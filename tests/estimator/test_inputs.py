@@ -192,7 +192,7 @@ def test_a_dense_adjacency_is_refused_with_advice():
 
 def test_a_frame_is_refused_with_advice():
     frame = pytest.importorskip("pandas").DataFrame({"x": [1]})
-    with pytest.raises(TypeError, match=r"got DataFrame; use load_tables\(nodes, edges\) of newtonnet.tables"):
+    with pytest.raises(TypeError, match=r"got DataFrame; a table alone has no edges: give a classifier the pair"):
         read_labels(frame)
 
 

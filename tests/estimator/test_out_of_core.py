@@ -114,9 +114,9 @@ def test_labels_held_back_are_predicted_within_the_memory_that_is_allowed(graph,
         return predict(*arguments, max_memory=max_memory, **options)
 
     monkeypatch.setattr(families, "predict_out_of_core", note)
-    clone(QUICK).set_params(max_memory=10**6, max_epochs=1).fit(graph, half)
+    clone(QUICK).set_params(max_memory="8GB", max_epochs=1).fit(graph, half)
     assert len(allowed) >= 2
-    assert set(allowed) == {10**6}
+    assert all(0 < one < 8e9 for one in allowed), "what the process leaves of it"
 
 
 def test_an_epoch_is_done_even_where_the_blocks_took_all_the_time(graph, half):

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 from sklearn.metrics import log_loss, roc_auc_score
 
 from newtonnet.datasets import csbm
-from newtonnet.estimator.ensemble import cross_fit, final_temperature, mix, select
+from newtonnet.estimator.ensemble import _greedy, cross_fit, final_temperature, mix, select
 from newtonnet.estimator.families import PopulationFamily, _unbegun, family_of
 from newtonnet.estimator.folds import make_folds
 from newtonnet.estimator.members import TrainingOptions, reads_labels
@@ -88,6 +89,23 @@ def test_the_average_beats_its_members_and_leaves_out_what_harms(graph, rng):
     assert weights[0] + weights[1] == pytest.approx(1)
     np.testing.assert_allclose(shares, weights[0] * held[0] + weights[1] * held[1])
     assert score("accuracy", shares, graph.labels) > max(score("accuracy", rows, graph.labels) for rows in halves)
+
+
+def test_few_validation_nodes_choose_a_broader_average_that_predicts_better(rng):
+    """Twenty settings are equally good; which of them is best for 40 nodes is chance."""
+    gains = []
+    for _ in range(10):
+        truth = rng.integers(2, size=4_040)
+        held = {i: softmax(1.5 * np.eye(2)[truth] + rng.normal(size=(len(truth), 2)), axis=1) for i in range(20)}
+        few = {i: shares[:40] for i, shares in held.items()}
+        broad, narrow = select(few, truth[:40], metric="accuracy"), _greedy(few, truth[:40], "accuracy")
+        assert sum(broad.values()) == pytest.approx(1)
+        assert len(broad) > len(narrow)
+        one, other = (mix(held, weights)[40:] for weights in (broad, narrow))
+        gains.append(score("accuracy", one, truth[40:]) - score("accuracy", other, truth[40:]))
+    assert np.mean(gains) > 0.01
+    many = {i: shares[:3_000] for i, shares in held.items()}
+    assert select(many, truth[:3_000], metric="accuracy") == _greedy(many, truth[:3_000], "accuracy")
 
 
 def test_scores_are_those_of_scikit_learn(rng):
@@ -265,6 +283,20 @@ def test_the_best_train_on_while_others_are_left_behind(graph):
     assert not tuned.complete
 
 
+def test_time_that_the_best_leave_goes_to_the_others(graph, monkeypatch):
+    """Settings that were paused in the scan train to their end where there is time for all."""
+    tried = [c for c in listed(max_epochs=3 * ENOUGH, patience=None) if c.model == "newton-stack"]
+    real = Search.train
+
+    def short_scan(self, groups, folds, deadline, what, **options):
+        return real(self, groups, folds, deadline_in(0.0) if what == "trying settings" else deadline, what, **options)
+
+    monkeypatch.setattr(Search, "train", short_scan)
+    tuned = tune(graph, tried, make_folds(graph, 2)[:1], OPTIONS, deadline=deadline_in(120))
+    assert tuned.complete
+    assert tuned.tried == len(tried)
+
+
 def test_a_model_that_is_too_slow_is_tried_once_and_smaller_ones_are_tried_again(graph, monkeypatch):
     tried = [candidate for candidate in listed(max_epochs=100_000) if candidate.model == "newton-stack"]
     sizes = [candidate.setting.options.layers * candidate.setting.options.hidden for candidate in tried]
@@ -276,7 +308,7 @@ def test_a_model_that_is_too_slow_is_tried_once_and_smaller_ones_are_tried_again
             time.sleep(0.2)
             progress(Progress(1, 100_000, 1, 0.5))
             assert stop(), "one epoch says enough"
-            return [[_unbegun(graph, candidate, fold) for fold in folds] for candidate in candidates]
+            return [[_unbegun(graph, candidate, fold, options) for fold in folds] for candidate in candidates]
 
     monkeypatch.setattr("newtonnet.estimator.portfolio.LONG", 0.1)
     monkeypatch.setattr("newtonnet.estimator.portfolio.family_of", lambda _: Slow())

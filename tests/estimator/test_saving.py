@@ -206,6 +206,13 @@ def forge(path, change, tensors=None):
     write_tensors(path, json.dumps(described), stored if tensors is None else tensors)
 
 
+@pytest.mark.parametrize("change", [{"kind": "\n"}, {"members": "\n"}, {"parameters": {"a\nb": 1}}], ids=str)
+def test_a_forged_header_cannot_break_the_line_of_its_refusal(change, file):
+    forge(file, lambda described: described.update(change))
+    with pytest.raises(ValueError, match=r"^[^\n]*$"):
+        NewtonNetClassifier.load(file)
+
+
 FORGED = {
     "a width": lambda about: about["members"][0]["options"].update(hidden=10**9),
     "a degree": lambda about: about["members"][0]["options"].update(degree=10**6),

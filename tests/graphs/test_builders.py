@@ -499,5 +499,7 @@ def test_edges_may_be_a_frame_with_a_row_for_each():
 def test_two_frames_are_sent_to_the_tables():
     frame = pd.DataFrame({"id": [0]})
     for given in (frame, (frame, frame)):
-        with pytest.raises(TypeError, match=r"use load_tables\(nodes, edges\) of newtonnet\.tables for two frames"):
+        with pytest.raises(
+            TypeError, match=r"give a classifier the pair \(nodes, edges\), or load_tables\(nodes, edges\)"
+        ):
             as_graph(given)

@@ -37,7 +37,9 @@ def test_native_equals_vendor(hubs, width, self_loops, rng):
         torch.testing.assert_close(mine, theirs, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize(("nodes", "width"), [(60_000, 70), (300_000, 20)])  # 64 columns, or 8, stay in the last cache
+@pytest.mark.parametrize(
+    ("nodes", "width"), [(60_000, 70), (300_000, 20)]
+)  # all 32 columns of a tile stay in the last cache, or not even 16
 def test_a_block_that_does_not_fit_the_cache_is_cut_with_the_same_result(nodes, width, rng):
     ends = rng.integers(0, nodes, (2, nodes))
     operator = normalised_operator(from_edges(ends, np.ones((nodes, 1), dtype=np.float32)))

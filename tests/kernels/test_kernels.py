@@ -117,17 +117,12 @@ def test_a_series_without_nodes_columns_or_entries_is_its_first_terms(nodes, col
 @pytest.mark.parametrize("dtype", TYPES)
 def test_a_product_equals_scipy_at_every_width(dtype, rng, every_thread):
     matrix, pattern, values = sparse(rng, 37, 23, 0.3, dtype)
-    mask = Mask((3, 2**64 - 5), 20000, 1.5)
     for width in range(1, 71):
-        x, bias = normal(rng, 23, 2, width, dtype=dtype), normal(rng, 2, width, dtype=dtype)
+        x = normal(rng, 23, 2, width, dtype=dtype)
         product = (matrix @ x.flatten(1).double().numpy()).reshape(37, 2, width)
-        activated = np.maximum(product + bias.double().numpy(), 0)
         for threads in (1, 2 + width % 2):
             with use_threads(threads):
                 close(kernels.multiply(pattern, values, x), product)
-                close(kernels.multiply(pattern, values, x, bias=bias), activated)
-                ours = kernels.multiply(pattern, values, x, bias=bias, mask=mask)
-            close(ours, noise._masked(torch.tensor(activated, dtype=dtype), mask))
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -135,16 +130,12 @@ def test_a_product_equals_scipy_at_every_width(dtype, rng, every_thread):
 def test_a_wide_product_that_goes_through_the_cache_tile_by_tile_equals_scipy(rows, dtype, rng, every_thread):
     matrix, pattern, values = sparse(rng, 90, rows, min(1.0, 5 / 90), dtype)
     assert pattern.entries > 4 * rows
-    mask = Mask((7, 8, 9, 10), 20000, 1.5)
     for width in (64, 67, 100):
-        x, bias = normal(rng, rows, 4, width, dtype=dtype), normal(rng, 4, width, dtype=dtype)
+        x = normal(rng, rows, 4, width, dtype=dtype)
         product = (matrix @ x.flatten(1).double().numpy()).reshape(90, 4, width)
-        activated = torch.tensor(np.maximum(product + bias.double().numpy(), 0), dtype=dtype)
         for threads in (1, 3):
             with use_threads(threads):
                 close(kernels.multiply(pattern, values, x) / 10, product / 10)
-                ours = kernels.multiply(pattern, values, x, bias=bias, mask=mask)
-            close(ours / 10, noise._masked(activated, mask) / 10)
 
 
 @pytest.mark.parametrize(("n", "m"), [(0, 3), (3, 0), (1, 1), (5, 2)])
@@ -154,10 +145,92 @@ def test_a_product_without_entries_is_zero(n, m):
     assert torch.equal(kernels.multiply(pattern, torch.empty(0), torch.ones(m, 2, 3)), torch.zeros(n, 2, 3))
 
 
+def encoder(rng, n, features, members, hidden, classes, dtype, *, kept=1.0):
+    """Sparse features of which a share is kept, weights, and masks of both layers."""
+    matrix, pattern, values = sparse(rng, n, features, 0.3, dtype)
+    values = values * torch.from_numpy(rng.random(len(values)) < kept)
+    matrix.data = values.double().numpy()
+    shapes = (features, members, hidden), (members, hidden), (members, hidden, classes), (members, classes)
+    weights = tuple(normal(rng, *shape, dtype=dtype) for shape in shapes)
+    keys = tuple(int(key) for key in rng.integers(0, 2**63, members))
+    return matrix, pattern, values, weights, (Mask(keys, 20000, 1.5), Mask(keys[::-1], 30000, 2.0))
+
+
+def encode_densely(matrix, weights, masks):
+    """The same in float64 by einsum; the weights' gradients can be asked for."""
+    x = torch.from_numpy(matrix.toarray())
+    hidden = torch.relu(torch.einsum("nf,fph->nph", x, weights[0]) + weights[1])
+    hidden = hidden if masks[0] is None else hidden * noise._masked(torch.ones_like(hidden), masks[0])
+    out = torch.einsum("nph,phc->npc", hidden, weights[2]) + weights[3]
+    return hidden, out if masks[1] is None else out * noise._masked(torch.ones_like(out), masks[1])
+
+
+ENCODERS = [(1, 64, 7), (5, 64, 4), (3, 5, 1), (2, 16, 3), (9, 33, 6), (4, 130, 2), (1, 100, 40), (2, 1, 5)]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize(("members", "hidden", "classes"), ENCODERS)
+def test_the_encoder_and_its_gradients_equal_einsum(members, hidden, classes, dtype, rng, every_thread):
+    n, features = 83, 29
+    matrix, pattern, values, weights, masks = encoder(rng, n, features, members, hidden, classes, dtype, kept=0.6)
+    stored = csr_tensor(pattern.rows, pattern.columns[: pattern.entries], values, (n, features))
+    gradient = normal(rng, n, members, classes, dtype=dtype)
+    for own in ((None, None), masks):
+        wide = [weight.double().requires_grad_() for weight in weights]
+        kept, expected = encode_densely(matrix, wide, own)
+        first = torch.autograd.grad(expected, wide[:3], gradient.double())
+        kept, expected = kept.detach(), expected.detach()
+        of_z = (
+            gradient.double()
+            if own[1] is None
+            else gradient.double() * noise._masked(torch.ones(gradient.shape), own[1])
+        )
+        for threads in (1, 2, 3):
+            with use_threads(threads):
+                found, layer = kernels.encode(pattern, values, weights, gaps=threads > 1, masks=own, keep=True)
+                alone, nothing = kernels.encode(pattern, values, weights, gaps=True, masks=own, keep=False)
+            close(found / 10, expected / 10)
+            close(layer.transpose(0, 1) / 10, kept / 10)
+            assert torch.equal(alone, found)
+            assert nothing is None
+            for block in (7, 83, 100):
+                with use_threads(threads):
+                    ours = kernels.encode_gradients(
+                        kernels.turn(stored, block), values, of_z.to(dtype), layer, weights[2], 1.5 if own[0] else 1.0
+                    )
+                for mine, theirs in zip(ours, first, strict=True):
+                    close(mine / 100, theirs / 100)
+
+
+def test_a_member_of_the_encoder_has_the_same_bits_alone(rng):
+    _, pattern, values, weights, masks = encoder(rng, 60, 20, 6, 64, 5, torch.float32)
+    together = kernels.encode(pattern, values, weights, gaps=False, masks=masks, keep=False)[0]
+    for p in range(6):
+        own = tuple(weight.narrow(1 if k == 0 else 0, p, 1).contiguous() for k, weight in enumerate(weights))
+        keys = tuple(mask._replace(keys=mask.keys[p : p + 1]) for mask in masks)
+        alone = kernels.encode(pattern, values, own, gaps=False, masks=keys, keep=False)[0]
+        assert torch.equal(alone[:, 0], together[:, p])
+
+
+@pytest.mark.parametrize(("n", "features"), [(0, 3), (3, 0), (4, 2)])
+def test_an_encoder_without_entries_sees_its_biases_alone(n, features, rng):
+    _, pattern, values = sparse(rng, n, features, 0.0, torch.float64)
+    weights = tuple(normal(rng, *shape) for shape in ((features, 2, 5), (2, 5), (2, 5, 3), (2, 3)))
+    found, layer = kernels.encode(pattern, values, weights, gaps=False, masks=(None, None), keep=True)
+    close(layer.transpose(0, 1), weights[1].relu().expand(n, 2, 5))
+    close(found, (torch.einsum("ph,phc->pc", weights[1].relu(), weights[2]) + weights[3]).expand(n, 2, 3))
+    stored = csr_tensor(pattern.rows, pattern.columns[:0], values, (n, features))
+    ones = torch.ones(n, 2, 3, dtype=torch.float64)
+    ours = kernels.encode_gradients(kernels.turn(stored, 2), values, ones, layer, weights[2], 1.0)
+    assert torch.equal(ours[0], torch.zeros(features, 2, 5, dtype=torch.float64))
+    close(ours[2], layer.sum(dim=1)[..., None].expand(2, 5, 3))
+
+
 def test_relu_keeps_a_nan_and_turns_minus_infinity_into_zero():
     pattern = kernels.Pattern(torch.tensor([0, 1, 2], dtype=torch.int32), torch.tensor([0, 1] + 32 * [0]).int())
-    x = torch.tensor([float("nan"), float("-inf")]).reshape(2, 1, 1)
-    found = kernels.multiply(pattern, torch.ones(2), x, bias=torch.zeros(1, 1)).flatten()
+    weight1 = torch.tensor([float("nan"), float("-inf")]).reshape(2, 1, 1)
+    weights = weight1, torch.zeros(1, 1), torch.ones(1, 1, 1), torch.zeros(1, 1)
+    found = kernels.encode(pattern, torch.ones(2), weights, gaps=False, masks=(None, None), keep=False)[0].flatten()
     assert torch.isnan(found[0])
     assert found[1] == 0
 
@@ -171,11 +244,10 @@ def test_a_product_without_its_zeros_has_the_same_bits(width, dtype, rate, turne
     values = values * torch.from_numpy(rng.random(len(values)) >= rate)
     order = torch.from_numpy(rng.permutation(len(values))) if turned else None
     stored = values if order is None else torch.empty_like(values).index_copy_(0, order, values)
-    x, bias = normal(rng, 40, 8, width, dtype=dtype), normal(rng, 8, width, dtype=dtype)
-    for options in ({}, {"bias": bias}, {"bias": bias, "mask": Mask(tuple(range(8)), 20000, 1.5)}):
-        plain = kernels.multiply(pattern, values, x, **options)
-        assert torch.equal(kernels.multiply(pattern, stored, x, order=order, gaps=True, **options), plain)
-        assert torch.equal(kernels.multiply(pattern, stored, x, order=order, **options), plain)
+    x = normal(rng, 40, 8, width, dtype=dtype)
+    plain = kernels.multiply(pattern, values, x)
+    assert torch.equal(kernels.multiply(pattern, stored, x, order=order, gaps=True), plain)
+    assert torch.equal(kernels.multiply(pattern, stored, x, order=order), plain)
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -252,9 +324,8 @@ def test_unused_numbers_behind_a_row_are_neither_read_nor_written(native, rng):
     for width in (1, 3, 5, 7, 9, 13, 21):
         _, pattern, values = sparse(rng, 6, 4, 0.9, torch.float32)
         whole = torch.full((4 * width + 64,), float("nan"))
-        x = whole[: 4 * width].view(4, 1, width).copy_(normal(rng, 4, 1, width))
+        x = whole[: 4 * width].view(4, width).copy_(normal(rng, 4, width))
         out = torch.full((6 * width + 64,), 7.0)
-        blocks = kernels.arrays(values, x, out[: 6 * width].view(6, 1, width))
-        native.multiply(pattern.native, *blocks, None, None, 1)
+        native.multiply(pattern.native, *kernels.arrays(values, x, out[: 6 * width].view(6, width)), 1)
         assert torch.isfinite(out).all()
         assert (out[6 * width :] == 7).all()

@@ -1,12 +1,13 @@
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
 
 import pytest
 
-from newtonnet.kernels import kept_memory
+from newtonnet.kernels import kept_memory, threads
 from newtonnet.kernels.threads import OWN_CHOICE, _glibc
 
 MEGABYTES = 64  # above the 32 MB up to which glibc keeps freed blocks by itself
@@ -94,11 +95,25 @@ def test_all_is_given_back_at_the_end(seen, moment):
     assert seen[moment] < 20
 
 
+SAME = ("MMAP_MAX", "MMAP_THRESHOLD", "TOP_PAD", "TRIM_THRESHOLD")  # names of the parameters that are set
+
+
 @pytest.mark.parametrize(
-    ("name", "value"), [*((name, "1000000") for name in OWN_CHOICE), ("GLIBC_TUNABLES", "glibc.malloc.mmap_max=9")]
+    ("name", "value"),
+    [*((f"MALLOC_{name}_", "1000000") for name in SAME), ("GLIBC_TUNABLES", "glibc.malloc.mmap_max=9")],
 )
 def test_what_the_environment_has_set_is_left_alone(monkeypatch, name, value):
     monkeypatch.setenv(name, value)
     assert _glibc() is None
     with kept_memory():
         pass
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_process_that_is_forked_while_another_thread_is_at_the_door_does_not_wait_for_it():
+    with threads._door:
+        if (child := os.fork()) == 0:
+            signal.alarm(5)
+            with kept_memory():
+                os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0

@@ -52,11 +52,57 @@ def test_a_layer_refuses_a_pattern_that_reaches_outside():
         kernels.combine(entries, ones(2, 1, 8))
     with pytest.raises(ValueError, match="column index 2 needs more rows than the 2 of x"):
         kernels.gather(entries, ones(2, 1, 8))
+    with pytest.raises(ValueError, match="column index 2 needs more rows than the 2 of x"):
+        kernels.graph_linear([entries], ones(2, 1, 8), ones(1, 2, 8, 4))
+    with pytest.raises(ValueError, match="column index 2 needs more rows than the 2 of x"):
+        kernels.graph_linear_gradients([entries], ones(2, 1, 4), ones(2, 1, 8), ones(1, 2, 8, 4))
+
+
+@built
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"matrices": []}, "weight must have shape"),
+        ({"matrices": [(pattern(rows=(0, 1, 2, 3)), ones(3))]}, "the matrix must have 2 rows"),
+        ({"matrices": [(pattern(), ones(2))]}, "values must have shape"),
+        ({"matrices": [(pattern(), ones(3, dtype=torch.float64))]}, INCOMPATIBLE),
+        ({"weight": ones(1, 2, 7, 4)}, "weight must have shape"),
+        ({"weight": ones(1, 2, 4, 8).transpose(2, 3)}, INCOMPATIBLE),
+        ({"x": ones(8, 1, 2).transpose(0, 2)}, INCOMPATIBLE),
+        ({"x": ones(2, 8)}, None),
+        ({"lines": (ones(1, 4), ones(1, 3))}, "shift must have shape"),
+        ({"mask": Mask((1,), 9, 2.0)}, "a mask must be given with scale and shift"),
+        ({"lines": (ones(1, 4), ones(1, 4)), "mask": Mask((1, 2), 9, 2.0)}, "one key for each of 1 members"),
+    ],
+)
+def test_a_linear_layer_of_wrong_arrays_is_refused(changed, message):
+    given = {"matrices": [(pattern(), ones(3))], "x": ones(2, 1, 8), "weight": ones(1, 2, 8, 4)}
+    kernels.graph_linear(**given)
+    with pytest.raises((ValueError, TypeError), match=message):
+        kernels.graph_linear(**(given | changed))
+
+
+@built
+@pytest.mark.parametrize("changed", [{"gradient": ones(2, 1, 3)}, {"gradient": ones(3, 1, 4)}, {"x": ones(2, 2, 8)}])
+def test_gradients_of_a_linear_layer_of_wrong_arrays_are_refused(changed):
+    given = {"gradient": ones(2, 1, 4), "x": ones(2, 1, 8), "weight": ones(1, 2, 8, 4)}
+    kernels.graph_linear_gradients([(pattern(), ones(3))], **given)
+    with pytest.raises(ValueError, match="must have shape"):
+        kernels.graph_linear_gradients([(pattern(), ones(3))], **(given | changed))
+
+
+@built
+def test_a_linear_layer_without_columns_has_no_gradient():
+    torch.full((4, 1, 8), 7.0)  # leaves memory that is not 0
+    of_x, _ = kernels.graph_linear_gradients([], ones(4, 1, 0), ones(4, 1, 8), ones(1, 1, 8, 0))
+    assert of_x.eq(0).all()
 
 
 @built
 def test_sums_over_no_rows_are_zero():
     none = ones(0, 1, 4)
+    assert kernels.graph_linear([], none, ones(1, 1, 4, 3), moments=True)[1].eq(0).all()
+    assert kernels.graph_linear_gradients([], ones(0, 1, 3), none, ones(1, 1, 4, 3))[1].eq(0).all()
     assert kernels.combine(None, none, moments=True)[1].eq(0).all()
     assert kernels.activation_sums(none, none, None, 1.0, None).eq(0).all()
     assert kernels.row_norm_gradients(none, none, none, ones(1, 4), 1.0, 1e-5, halves=False)[1].eq(0).all()
@@ -86,19 +132,86 @@ def test_a_pattern_without_row_pointers_is_refused():
         ({"x": ones(2, 1, 8)[:, :, ::2]}, TypeError, INCOMPATIBLE),
         ({"x": ones(2, 1, 4).int(), "values": ones(3).int()}, TypeError, INCOMPATIBLE),
         ({"x": ones(2, 1, 4).to("meta")}, TypeError, "meta"),
-        ({"bias": ones(4)}, ValueError, r"bias must have shape \(1, 4\), got \(4\)"),
         ({"order": torch.tensor([0, 1, 3])}, ValueError, "order must hold places from 0 to 2"),
         ({"order": torch.tensor([0, 1, -1])}, ValueError, "order must hold places from 0 to 2"),
         ({"order": torch.tensor([0, 1, 3]), "gaps": True, "x": ones(2, 1, 256)}, ValueError, "order must hold"),
         ({"order": torch.tensor([0, 1, 2]).int()}, TypeError, "order must be of type torch.int64"),
-        ({"mask": Mask((1, 2), 5, 1.0)}, ValueError, "one key for each of 1 members, got 2"),
-        ({"mask": Mask((1,), 65536, 1.0)}, TypeError, INCOMPATIBLE),
     ],
 )
 def test_a_product_of_wrong_arrays_is_refused(options, error, message):
     arguments = {"values": ones(3), "x": ones(2, 1, 4), **options}
     with pytest.raises(error, match=message):
         kernels.multiply(pattern(), **arguments)
+
+
+WEIGHTS = (ones(2, 3, 4), ones(3, 4), ones(3, 4, 5), ones(3, 5))
+
+
+def changed(k, weight):
+    return {"weights": (*WEIGHTS[:k], weight, *WEIGHTS[k + 1 :])}
+
+
+@built
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"pattern": pattern(columns=(1, 0, 2))}, ValueError, "column index 2 needs more rows than the 2 of x"),
+        ({"values": ones(2)}, ValueError, r"values must have shape \(3\), got \(2\)"),
+        ({"values": ones(3, dtype=torch.float64)}, TypeError, INCOMPATIBLE),
+        (changed(1, ones(4)), ValueError, r"first bias must have shape \(3, 4\), got \(4\)"),
+        (changed(2, ones(3, 5, 4)), ValueError, r"second weight must have shape \(3, 4, 5\)"),
+        (changed(3, ones(2, 5)), ValueError, r"second bias must have shape \(3, 5\)"),
+        (changed(2, ones(3, 5, 4).mT), TypeError, INCOMPATIBLE),
+        (
+            {"weights": (ones(2, 3, 0), ones(3, 0), ones(3, 0, 5), ones(3, 5))},
+            ValueError,
+            "a layer must have one number or more, got 0 and 5",
+        ),
+        (
+            {"weights": (*WEIGHTS[:2], ones(3, 4, 0), ones(3, 0))},
+            ValueError,
+            "a layer must have one number or more, got 4 and 0",
+        ),
+        ({"masks": (Mask((1, 2), 5, 1.0), None)}, ValueError, "one key for each of 3 members, got 2"),
+        ({"masks": (None, Mask((1,), 5, 1.0))}, ValueError, "one key for each of 3 members, got 1"),
+        ({"masks": (Mask((1, 2, 3), 65536, 1.0), None)}, TypeError, INCOMPATIBLE),
+    ],
+)
+def test_an_encoder_of_wrong_arrays_is_refused(options, error, message):
+    arguments = {"pattern": pattern(), "values": ones(3), "weights": WEIGHTS, "masks": (None, None), **options}
+    with pytest.raises(error, match=message):
+        kernels.encode(**arguments, gaps=True, keep=True)
+
+
+def turned(columns=(0, 1, 1), order=(0, 1, 2), block=1, rows=(0, 1, 1, 2, 3)):
+    return kernels.Turned(pattern(rows=rows, columns=columns), torch.tensor(order), block, (2, 2))
+
+
+@built
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"turned": turned(columns=(0, 0, 1))}, ValueError, "every entry must lie in its block of 1 rows"),
+        ({"turned": turned(columns=(0, 1, 2))}, ValueError, "column index 2 needs more rows than the 2 of x"),
+        ({"turned": turned(order=(0, 1, 3))}, ValueError, "order must hold every place from 0 to 2 once"),
+        ({"turned": turned(order=(0, 1, 1))}, ValueError, "order must hold every place from 0 to 2 once"),
+        ({"turned": turned(rows=(0, 1, 3))}, ValueError, "transpose must have 4 rows, got 2"),
+        ({"values": ones(2)}, ValueError, r"values must have shape \(3\), got \(2\)"),
+        ({"gradient": ones(3, 3, 5)}, ValueError, r"gradient must have shape \(2, 3, 5\)"),
+        ({"hidden": ones(3, 1, 4)}, ValueError, "hidden must have 2 rows, got 1"),
+        (
+            {"turned": turned(block=2, rows=(0, 2, 3)), "hidden": ones(3, 1, 4), "gradient": ones(1, 3, 5)},
+            ValueError,
+            "hidden must have 2 rows, got 1",
+        ),
+        ({"hidden": ones(3, 2, 4, dtype=torch.float64)}, TypeError, INCOMPATIBLE),
+        ({"weight2": ones(3, 5, 4)}, ValueError, r"second weight must have shape \(3, 4, 5\)"),
+    ],
+)
+def test_gradients_of_an_encoder_of_wrong_arrays_are_refused(options, error, message):
+    arguments = {"turned": turned(), "values": ones(3), "gradient": ones(2, 3, 5), "hidden": ones(3, 2, 4)}
+    with pytest.raises(error, match=message):
+        kernels.encode_gradients(**{**arguments, "weight2": ones(3, 4, 5), "scale": 1.0, **options})
 
 
 def operator(**changed):

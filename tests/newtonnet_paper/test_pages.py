@@ -70,6 +70,13 @@ def test_equal_figures_give_equal_files(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.png", "a.svg", "b.png", "b.svg"]
 
 
+@pytest.mark.parametrize(("rows", "dots"), [(2, 160), (3, 80)])
+def test_a_figure_of_many_rows_has_half_the_dots(rows, dots, tmp_path):
+    png, _ = save_figure(Figure("tall", "A caption.", (PANEL,) * 3 * rows), tmp_path / "tall")
+    width = int.from_bytes(png.read_bytes()[16:20])  # as the header of a PNG has it
+    assert width == pytest.approx(3 * 4.5 * dots, rel=0.05)
+
+
 def test_exhibits_of_uneven_lengths_are_refused():
     with pytest.raises(ValueError, match="2 columns, but a row of 1 values"):
         Table("t", ("a", "b"), (("x",),))

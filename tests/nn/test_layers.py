@@ -3,6 +3,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
+from newtonnet import kernels
 from newtonnet.nn import Noise, build, feature_linear, feature_matrix
 from newtonnet.nn.layers import batch_norm, member_linear
 
@@ -25,6 +26,14 @@ def test_sparse_and_dense_features_give_the_same_layer_and_gradient(dense, rng):
     np.testing.assert_allclose(results[0][0], expected, atol=1e-12)
     np.testing.assert_allclose(results[1][0], expected, atol=1e-12)
     np.testing.assert_allclose(results[1][1], results[0][1], atol=1e-12)
+
+
+@pytest.mark.skipif(not kernels.available(), reason="kernels are not built")
+@pytest.mark.parametrize(("features", "blocks"), [(5000, 1), (100, 4)])
+def test_rare_features_are_not_cut_into_blocks_of_nodes(features, blocks):
+    nodes = np.arange(5000)
+    one_hot = sp.csr_array((np.ones(5000, dtype=np.float32), (nodes, nodes % features)), shape=(5000, features))
+    assert len(feature_matrix(one_hot, torch.float32).turned.pattern.rows) == blocks * features + 1
 
 
 def test_sparse_dropout_uses_one_mask_forward_and_backward(dense):

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from newtonnet import kernels
 from newtonnet.datasets import csbm, make_splits
 from newtonnet.graphs import from_edges, from_scipy
-from newtonnet.nn import NewtonStackOptions, TunedGCNOptions, build
+from newtonnet.nn import NewtonStackOptions, Noise, TunedGCNOptions, build
 from newtonnet.training import Config, fit
 
 
@@ -63,6 +64,8 @@ def two_way_graph():
     "options",
     [
         NewtonStackOptions(hidden=5, layers=3, log_degree=False),
+        NewtonStackOptions(hidden=5, layers=3, labels=0.5),
+        NewtonStackOptions(hidden=4, layers=3, labels=0.5),  # narrower than the features
         NewtonStackOptions(hidden=5, layers=2, degree=3, norm="layer", labels=0.5),
         NewtonStackOptions(hidden=5, layers=2, norm="none", jumping=True, projection=True, labels=0.5),
         NewtonStackOptions(hidden=5, layers=3, degree=2, per_channel=True, mean=True),
@@ -88,8 +91,9 @@ def test_logits_equal_a_dense_reference_in_numpy(random_graph, randomise, member
 
 
 @pytest.mark.parametrize("mean", [False, True])
-def test_a_directed_graph_is_filtered_along_and_against_its_arrows(two_way_graph, randomise, member, mean):
-    options = NewtonStackOptions(hidden=5, layers=2, degree=2, directed=True, mean=mean)
+@pytest.mark.parametrize("degree", [1, 2])
+def test_a_directed_graph_is_filtered_along_and_against_its_arrows(two_way_graph, randomise, member, mean, degree):
+    options = NewtonStackOptions(hidden=5, layers=3, degree=degree, directed=True, mean=mean)
     model = randomise(build("newton-stack", two_way_graph, options, dtype=torch.float64))
     logits = model(model.prepare(two_way_graph)).detach()[:, 0].numpy()
     a = two_way_graph.adjacency.toarray().astype(np.float64)
@@ -101,6 +105,24 @@ def test_a_directed_graph_is_filtered_along_and_against_its_arrows(two_way_graph
     extra = standardised(np.stack([out, into], axis=1), w)
     expected = naive_stack(operators, np.asarray(two_way_graph.features, dtype=np.float64), extra, w, options)
     np.testing.assert_allclose(logits, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("norm", ["batch", "layer", "none"])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 1e-5)])
+def test_logits_and_gradients_are_the_same_without_the_kernels(
+    two_way_graph, randomise, monkeypatch, directed, norm, dtype, tolerance
+):
+    options = NewtonStackOptions(hidden=6, layers=3, directed=directed, norm=norm, per_channel=directed)
+    found = []
+    for native in (kernels.available(), False):
+        monkeypatch.setattr(kernels, "available", lambda native=native: native)
+        model = randomise(build("newton-stack", two_way_graph, options, seeds=(0, 1), dtype=dtype))
+        logits = model(model.prepare(two_way_graph), Noise(0, model.seeds, 2))
+        logits.square().sum().backward()
+        found.append([logits.detach(), *(parameter.grad for parameter in model.learned().values())])
+    for mine, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=0, atol=tolerance * float(theirs.abs().max()))
 
 
 def test_it_starts_as_plain_propagation_beside_a_map_of_its_own_input(random_graph, member):

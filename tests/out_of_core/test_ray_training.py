@@ -38,7 +38,8 @@ def test_two_workers_have_the_loss_curve_of_one_also_when_one_of_them_is_lost(ra
     def kill_one():
         while not list(kept.glob("*/checkpoint_*")):
             time.sleep(0.05)
-        killed.append(next(p for p in psutil.process_iter(["name"]) if "RayTrainWorker" in p.info["name"]))
+        started = psutil.Process().children(recursive=True)
+        killed.append(next(process for process in started if "RayTrainWorker" in process.name()))
         killed[0].kill()
 
     thread = threading.Thread(target=kill_one, daemon=True)

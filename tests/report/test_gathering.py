@@ -336,6 +336,14 @@ def test_doubtful_data_give_a_warning(labels, edges, message, rng):
     assert any(message in sentence for sentence in found) if message else found == []
 
 
+def test_a_metric_is_recommended_for_a_rare_class_unless_one_was_chosen(rng):
+    nodes = np.arange(24)
+    ring = from_edges([nodes, (nodes + 1) % 24], rng.normal(size=(24, 3)), labels=[0] * 22 + [1] * 2)
+    advised, chosen = (" ".join(graph_warnings(ring, aim=aim)) for aim in (False, True))
+    assert "Check the recall of each class, and see the options metric and threshold." in advised
+    assert "Check the recall of each class." in chosen
+
+
 @pytest.mark.parametrize("sparse", [False, True])
 def test_repeated_features_are_found_whatever_their_storage(sparse, rng):
     rows = (rng.random((200, 60)) < (0.05 if sparse else 1)) * rng.normal(size=(200, 60))

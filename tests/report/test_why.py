@@ -87,6 +87,19 @@ def test_no_more_nodes_than_asked_or_there_are(tree, most, rng):
     assert len(chosen) == len(dict(chosen)) == min(most, 12)
 
 
+@pytest.mark.parametrize("classes", [1, 3])
+def test_nodes_that_only_the_edges_name_are_not_chosen(tree, classes, rng):
+    graph, _ = tree
+    chosen = nodes_to_explain(graph, rng.dirichlet([1] * 3, 12)[:, :classes], 12, own=4)
+    assert sorted(dict(chosen)) == [0, 1, 2, 3]
+
+
+def test_one_node_is_not_called_nodes(tree):
+    _, node = told(tree, 0)
+    assert "This node is explained for its most" in why_section([node], HOSTILE)
+    assert "Each of these 2 nodes is explained for its most" in why_section([node, node], HOSTILE)
+
+
 def test_the_page_holds_its_data_and_no_name_becomes_markup(tree):
     _, node = told(tree, 0)
     page = render_why(HOSTILE[0], [node], HOSTILE, version="<i>")

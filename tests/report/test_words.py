@@ -188,6 +188,13 @@ def test_a_difference_counts_only_when_its_interval_leaves_out_zero(ahead, words
     assert words in comparison_words(ModelScores("mlp", [0.5], 0.5, (0.0, 1.0), 1.0, ahead))
 
 
+@pytest.mark.parametrize(("sign", "which"), [(1, "Better"), (-1, "Worse")])
+def test_a_difference_from_a_rival_is_said_once(sign, which):
+    ahead = (0.0105, 0.0001, 0.0209) if sign > 0 else (-0.0105, -0.0209, -0.0001)
+    text = comparison_words(ModelScores("tuned-gcn", [0.5], 0.5, (0.0, 1.0), 1.0, ahead))
+    assert text.startswith(f"{which} than a tuned residual GCN by 1.1 points (95% interval ")
+
+
 def test_without_an_evaluation_only_the_headline_is_left(findings):
     assert len(describe(findings)) == 4
     assert describe(replace(findings, evaluation=None)) == [headline(replace(findings, evaluation=None))]

@@ -1,6 +1,7 @@
 """What real tables bring: edges to outsiders, ids written in two ways, Excel and JSON, other dates, many categories."""
 
 import sys
+import zipfile
 from types import SimpleNamespace
 
 import networkx as nx
@@ -55,12 +56,16 @@ def test_unknown_nodes_can_be_added_as_context(write):
     assert "2 nodes named by edges only: added without features or label, and not predicted." in read.notes
 
 
+@pytest.mark.parametrize("rows", ["1,1\n2,2\n", "1.0,1\n2.0,2\n"])
+@pytest.mark.parametrize("links", ["1,2\n2,3\n", "1.0,2.0\n2.0,3.0\n", "1,2.0\n2,3.0\n3,1.0\n"])
 @pytest.mark.parametrize(("unknown", "nodes"), [("drop", 2), ("add", 3)])
-def test_ids_with_a_point_are_not_taken_for_unknown_ones(unknown, nodes, write):
-    rows, links = write("n.csv", "id,x\n1,1\n2,2\n"), write("e.csv", "source,target\n1.0,2.0\n2.0,3.0\n")
-    graph = load_tables(rows, links, unknown_edges=unknown)
+def test_ids_with_a_point_are_not_taken_for_unknown_ones(rows, links, unknown, nodes, write):
+    graph = load_tables(
+        write("n.csv", f"id,x\n{rows}"), write("e.csv", f"source,target\n{links}"), unknown_edges=unknown
+    )
     assert graph.nodes == nodes
     assert graph.pairs[:, 0].tolist() == [0, 1]
+    assert graph.node_names[2:] == ("3",) * (nodes - 2)
 
 
 def test_added_nodes_of_a_table_without_features_get_one_of_their_own(write):
@@ -140,6 +145,22 @@ def test_an_excel_file_is_read_where_openpyxl_is_installed(excel, write):
     read = read_tables(write("n.xlsx", b"PK\x03\x04rest"), write("e.csv", "source,target\n1,2\n"))
     assert read.graph.node_names == ("1", "2")
     assert read.encoding.feature_names == ("age", "code=7", "code=x")
+
+
+@pytest.mark.parametrize("rows", [[], [("id", "age")], [("id",), (1, 2)]], ids=["empty", "header", "ragged"])
+def test_a_sheet_without_rows_or_with_ragged_ones_is_refused_in_one_line(rows, excel, write):
+    excel(*rows)
+    with pytest.raises(ValueError, match=r"^[^\n]*n\.xlsx (has no rows|is no Excel file with a table)[^\n]*$"):
+        read_tables(write("n.xlsx", b"PK\x03\x04rest"), write("e.csv", "source,target\n1,2\n"))
+
+
+def test_a_damaged_excel_file_is_refused_in_one_line(monkeypatch, write):
+    def fail(path, **options):
+        raise zipfile.BadZipFile("File is not\na zip file")
+
+    monkeypatch.setitem(sys.modules, "openpyxl", SimpleNamespace(load_workbook=fail))
+    with pytest.raises(ValueError, match=r"^[^\n]*n\.xlsx is no Excel file with a table \(BadZipFile: [^\n]*$"):
+        load_tables(write("n.xlsx", b"PK\x03\x04rest"), write("e.csv", "source,target\n1,2\n"))
 
 
 def test_an_excel_file_without_openpyxl_says_what_to_install(monkeypatch, write):

@@ -321,6 +321,7 @@ def test_a_class_that_was_not_learned_is_refused(nodes, edges):
             r"line 3 of .*n\.csv is not utf-8; read it with --text-encoding latin-1 ",
         ),
         ("id,x,y\nà,1,p\nb,2,q\n".encode("latin-1"), r"line 2 of .*n\.csv is not utf-8"),
+        (b"id,x,y\na,1,p\nb,2,q\nzo\xc3", r"line 4 of .*n\.csv is not utf-8"),  # cut inside a character
         (b"PAR1 not really", r"n\.csv is not a Parquet file"),
         (bytes(range(256)), r"n\.csv is not a text table; expected CSV or Parquet"),
         ("id|x|y\na|1|p\n", r"n\.csv: only one column found; is '\|' the separator\?"),

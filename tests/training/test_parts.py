@@ -14,7 +14,7 @@ from newtonnet import kernels
 from newtonnet.datasets import csbm, make_splits
 from newtonnet.nn import Options, SpectralNet, build
 from newtonnet.training import Config, fit
-from newtonnet.training.parts import Parts, member_bytes, part_sizes
+from newtonnet.training.parts import COPIES, MemberBytes, Parts, member_bytes, plan_parts
 
 OPTIONS = Options(hidden=16, dropout=0.4, propagation_dropout=0.3)
 
@@ -111,13 +111,31 @@ def test_memory_allowed_bounds_the_parts_and_too_little_is_refused(graph):
     model = build("newtonnet", graph, OPTIONS, seeds=range(64))
     inputs = model.prepare(graph)
     taken = member_bytes(model, inputs)
-    kept, owned = taken.kept, taken.owned
+    owned = taken.owned
     assert owned == 4 * (30 * 16 + 16 + 16 * 2 + 2 + 6)
-    sizes = part_sizes(model, inputs, threads=1, max_memory=128 * owned + 5 * (2 * kept + 6 * owned))
-    assert sum(sizes) == 64
-    assert max(sizes) <= 5
+    allowed = 64 * COPIES * owned + 5 * taken.running
+    plan = plan_parts(taken, 64, threads=1, max_memory=allowed)
+    assert sum(plan.sizes) == 64
+    assert max(plan.sizes) <= 5
+    assert plan.bytes <= allowed
     with pytest.raises(ValueError, match="allow more"):
-        part_sizes(model, inputs, threads=1, max_memory=1000)
+        plan_parts(taken, 64, threads=1, max_memory=1000)
+
+
+@pytest.mark.parametrize("allowed", [None, 2 * 10**9])
+def test_large_members_do_not_train_side_by_side(allowed):
+    small = MemberBytes(kept=10**6, by_torch=10**6, largest=10**5, owned=100)
+    large = replace(small, kept=400 * 10**6)
+    side = [plan_parts(one, 4, threads=2, max_memory=allowed).side_by_side for one in (small, large)]
+    assert side == [2, 1]
+
+
+def test_little_memory_leaves_room_for_one_part_at_a_time():
+    member = MemberBytes(kept=10**6, by_torch=10**6, largest=10**5, owned=100)
+    room = int(1.9 * member.running)
+    plan = plan_parts(member, 4, threads=4, max_memory=room)
+    assert plan.side_by_side == 1
+    assert plan.bytes <= room
 
 
 @pytest.mark.skipif(not kernels.available(), reason="the kernels were not built")

@@ -3,6 +3,7 @@
 from .evaluation import FEW, FOLDS
 from .explaining import ExplainedNodes
 from .exporting import export
+from .result import Analysis, Prediction
 from .run_folder import (
     CARD,
     FILES,
@@ -15,7 +16,7 @@ from .run_folder import (
     spreadsheet_safe,
 )
 from .steps import AnalysisProgress
-from .workflow import Analysis, Prediction, analyse
+from .workflow import analyse
 
 __all__ = [
     "CARD",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from newtonnet import __version__
@@ -21,6 +22,10 @@ from newtonnet.report import GROUPS, explained_node, nodes_to_explain, render_wh
 
 FIRST, MOST = 3, 300
 """Number of nodes explained for the page at first, to see how long one takes, and at most."""
+
+
+AT_ONCE = 64 << 20
+"""Bytes of explanations that are made at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,22 +110,35 @@ def explain_some(
     probabilities: NDArray[np.float64],
     feature_names: Sequence[str],
     *,
+    own: int,
     seconds: float,
 ) -> list[Mapping[str, Any]]:
-    """Explanations for the page: a few, then as many as the time allows at that speed."""
+    """Explanations of the first ``own`` nodes for the page: a few, then as many as the time allows, some at once."""
     began, names = time.monotonic(), feature_names or None
-    found: dict[tuple[int, str], Explanation] = {}
+    found: dict[tuple[int, str], Mapping[str, Any]] = {}
+    at_once = max(1, AT_ONCE // max(_bytes_of_one(graph), 1))
 
     def explain(most: int) -> None:
-        new = [one for one in nodes_to_explain(graph, probabilities, most) if one not in found]
-        if new:
-            nodes = [node for node, _ in new]
-            found.update(zip(new, explain_nodes(classifier, graph, nodes, probabilities), strict=True))
+        new = [one for one in nodes_to_explain(graph, probabilities, most, own=own) if one not in found]
+        for first in range(0, len(new), at_once):
+            some = new[first : first + at_once]
+            rows = explain_nodes(classifier, graph, [node for node, _ in some], probabilities)
+            for one, row in zip(some, rows, strict=True):
+                found[one] = explained_node(row, graph, probabilities, group=one[1], feature_names=names)
 
     explain(FIRST)
     each = (time.monotonic() - began) / len(found)
     explain(min(MOST, len(found) + int((seconds - len(found) * each) / max(each, 1e-6))))
-    return [
-        explained_node(found[one], graph, probabilities, group=one[1], feature_names=names)
-        for one in sorted(found, key=lambda one: GROUPS.index(one[1]))
-    ]
+    return [found[one] for one in sorted(found, key=lambda one: GROUPS.index(one[1]))]
+
+
+def _bytes_of_one(graph: Graph) -> int:
+    """What the explanation of a node takes: a gradient for every feature, and contributions of all nodes."""
+    entries = graph.features.nnz if isinstance(graph.features, sp.csr_array) else graph.features.size
+    return int(4 * entries + 20 * graph.nodes)
+
+
+def explained_bytes(graph: Graph) -> int:
+    """What the explanations for the page take, beside the networks."""
+    one = _bytes_of_one(graph)
+    return max(min(AT_ONCE, MOST * one), one)

@@ -24,7 +24,7 @@ from newtonnet.out_of_core import OUT_OF_CORE_MODEL
 from newtonnet.polynomials import Filter, equispaced, newton_filter
 from newtonnet.tables import Encoding
 
-from .workflow import Analysis
+from .result import Analysis
 
 ARRAYS, SCORER = "model.npz", "scorer.py"
 """The files of an exported model."""

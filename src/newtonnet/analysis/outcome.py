@@ -108,6 +108,7 @@ def _quality(findings: Findings) -> dict[str, Any]:
         found = evaluation if isinstance(evaluation, HeldOutResults) else None
         return {
             "classes": list(findings.data.class_names),
+            "threshold": _threshold(findings),
             "calibration_error": None if found is None else found.calibration_error,
             "uncalibrated_error": None if found is None else found.uncalibrated_error,
         }
@@ -117,6 +118,16 @@ def _quality(findings: Findings) -> dict[str, Any]:
         "errors": None if numbers is None else asdict(numbers.errors),
         "intervals": None if numbers is None or numbers.intervals is None else asdict(numbers.intervals),
     }
+
+
+def _threshold(findings: Findings) -> dict[str, Any] | None:
+    """From which probability on which class is predicted, and its precision and recall where that was chosen."""
+    chosen = None if findings.curve is None else findings.curve.chosen
+    if chosen is None:
+        return None
+    name = findings.data.class_names[chosen.place]
+    kept = {key: getattr(chosen, key) for key in ("rule", "value", "precision", "recall")}
+    return {"class": name, **kept}
 
 
 def _scores(scores: ModelScores) -> dict[str, Any]:
@@ -133,7 +144,8 @@ def card_of(model: GraphEstimator, run: RunDescription) -> str:
     ]
     names = run.encoding.feature_names
     features = [f"Features: {listed(names)}."] if names else []
-    return model_card(model, run.outcome, [*tables, *features], run.columns.label)
+    outcome = {**run.outcome, "time_limit": run.arguments.get("time_limit")}
+    return model_card(model, outcome, [*tables, *features], run.columns.label)
 
 
 def outcome_html(model: GraphEstimator, outcome: Mapping[str, Any]) -> str:

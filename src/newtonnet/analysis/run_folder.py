@@ -30,6 +30,7 @@ from newtonnet.files import (
     write_whole,
 )
 from newtonnet.graphs import Graph
+from newtonnet.meaning import one_line
 from newtonnet.tables import Columns, Encoding
 
 FORMAT = 1
@@ -214,7 +215,7 @@ def _description(path: Path) -> RunDescription:
         if int(described["format"]) <= FORMAT:
             return RunDescription(**_parts(described))
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as reason:
-        raise ValueError(f"{path} cannot be read ({type(reason).__name__}: {reason}); fit again") from reason
+        raise ValueError(f"{path} cannot be read ({type(reason).__name__}: {one_line(reason)}); fit again") from reason
     raise ValueError(f"{path} was written by a newer newtonnet; install that version")
 
 
@@ -317,13 +318,16 @@ def predictions_csv(table: pa.Table) -> str:
 
 def read_predictions(path: Path) -> pa.Table:
     """Read a file that :func:`predictions_csv` made."""
-    with path.open(encoding="utf-8") as file:
-        numbers = file.readline().strip() == ",".join(NUMBERS)
-    types = dict.fromkeys(("node", "label", "known", SET), pa.string())
-    if numbers:
-        types = {name: pa.string() if name == "node" else pa.float64() for name in NUMBERS}
-    convert = ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True)
-    table = read_csv(path, parse_options=ParseOptions(newlines_in_values=True), convert_options=convert)
+    try:
+        with path.open(encoding="utf-8") as file:
+            numbers = file.readline().strip() == ",".join(NUMBERS)
+        types = dict.fromkeys(("node", "label", "known", SET), pa.string())
+        if numbers:
+            types = {name: pa.string() if name == "node" else pa.float64() for name in NUMBERS}
+        convert = ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True)
+        table = read_csv(path, parse_options=ParseOptions(newlines_in_values=True), convert_options=convert)
+    except (pa.ArrowException, UnicodeDecodeError) as reason:
+        raise ValueError(f"{path} does not hold predictions ({one_line(reason)})") from reason
     if not numbers and tuple(table.column_names[: len(FIXED)]) != FIXED:
         raise ValueError(f"{path} does not hold predictions; expected the columns {', '.join(FIXED)}, ...")
     return table

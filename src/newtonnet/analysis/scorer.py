@@ -22,9 +22,13 @@ class Scorer:
     """A weighted average of members: of their numbers, or of their probabilities, calibrated by one temperature."""
 
     def __init__(self, path: Any = "model.npz") -> None:
-        with np.load(path, allow_pickle=False) as stored:
-            self.arrays = {name: stored[name] for name in stored.files}
-        self.described: dict[str, Any] = json.loads(str(self.arrays["described"]))
+        with open(path, "rb") as stream:
+            try:
+                with np.load(stream, allow_pickle=False) as stored:
+                    self.arrays = {name: stored[name] for name in stored.files}
+                self.described: dict[str, Any] = json.loads(str(self.arrays["described"]))
+            except Exception as reason:  # a damaged archive can raise anything
+                raise ValueError(f"{path} is no exported model, or it was damaged; export it again") from reason
         if self.described["format"] != 2:
             raise ValueError(f"{path} has format {self.described['format']}; use the scorer.py that came with it")
         self.classes, self.feature_names = self.arrays["classes"], self.described["feature_names"]

@@ -1,13 +1,19 @@
-"""The steps of an analysis: their names, and their progress for the caller and for a progress bar."""
+"""The steps of an analysis: their names, their progress for the caller and for a progress bar, and their memory."""
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
+from newtonnet.estimator import GraphEstimator, TriedSetting, state_memory
+from newtonnet.graphs import Graph
+from newtonnet.memory import peak_memory, resident_memory
 from newtonnet.progress import Draw
-from newtonnet.report import percent
+from newtonnet.report import duration, metric_name, percent, spectrum_bytes
 from newtonnet.training import OnEpoch, Progress
+
+from .explaining import explained_bytes
 
 
 @dataclass(frozen=True)
@@ -61,3 +67,37 @@ def make_steps(show: Show, say: Callable[[str], None], deadline: float, opening:
         return report
 
     return start
+
+
+def first_predictions(say: Callable[[str], None], started: float, metric: str) -> Callable[[TriedSetting], None]:
+    """Say once how soon a first setting could predict, and how well it predicts nodes that it was not trained on."""
+    said = False
+
+    def report(tried: TriedSetting) -> None:
+        nonlocal said
+        if not said:
+            seconds = duration(time.monotonic() - started)
+            score = f"{metric_name(metric)} {percent(tried.validation)} out of sample"
+            say(f"first predictions after {seconds}: {tried.model}, {score}")
+        said = True
+
+    return report
+
+
+def room_left(classifier: GraphEstimator, usual: int | None) -> int | None:
+    """What is left of the memory that is allowed, or the usual amount without a limit."""
+    return usual if classifier.limit is None else max(classifier.limit - resident_memory(), 1)
+
+
+def memory_line(
+    classifier: GraphEstimator, rivals: Sequence[GraphEstimator], graph: Graph, before: int, *, validation: bool
+) -> str:
+    """The line about the peak of the run; an error if it cannot stay within the limit."""
+    reached, limit = peak_memory(), classifier.limit
+    reached = reached if reached > before else 0
+    needs = [classifier.fit_memory(graph, validation=validation, reached=reached)]
+    for rival in rivals:
+        with suppress(ValueError):  # one that does not fit is left out, and the page says so
+            needs.append(rival.fit_memory(graph, validation=validation))
+    page = explained_bytes(graph) + (0 if limit is not None else spectrum_bytes(graph))
+    return state_memory(needs, resident=resident_memory(), reached=reached, page=page, limit=limit)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 from torch import Tensor
 
@@ -222,6 +221,8 @@ def _calibrate(
     scores: NDArray[np.float64], truth: NDArray[np.int64], counts: NDArray[np.float64]
 ) -> tuple[float, NDArray[np.float64]]:
     """Factor and offsets that make softmax(factor * scores + offsets) most likely, drawn to 4 and 0 by a unit prior."""
+    from scipy.optimize import minimize  # slow to import
+
     targets = np.eye(scores.shape[1])[truth]
 
     def loss(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:

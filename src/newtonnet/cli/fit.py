@@ -14,7 +14,7 @@ from newtonnet.progress import console
 from newtonnet.tables import Dates, UnknownEdges
 
 from . import options
-from .app import STOPPED, app, print_json
+from .app import STOPPED, app, load_torch, print_json
 
 if TYPE_CHECKING:
     from newtonnet.analysis import Analysis
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 @app.command()
 def fit(
     context: typer.Context,
-    nodes: Annotated[Path, options.table(help="Table of nodes: CSV or Parquet.")],
-    edges: Annotated[Path, options.table(help="Table of edges: CSV or Parquet.")],
+    nodes: Annotated[Path, options.table(help="Table of nodes: CSV, Parquet or Excel.")],
+    edges: Annotated[Path, options.table(help="Table of edges: CSV, Parquet or Excel.")],
     out: Annotated[Path, typer.Option(help="Folder for the model, predictions.csv and report.html.")],
     label_column: Annotated[
         str | None, options.table(help="Column with the class of each node; blank if unknown.")
@@ -57,7 +57,9 @@ def fit(
         Dates, options.table(help="Order of dates in texts: 2020-12-31 is always read; 31.12.2020 if day-first.")
     ] = "year-first",
     text_encoding: Annotated[str, options.table(help="Text encoding of CSV files.")] = "utf-8",
-    model: Annotated[str, options.model(help=f"One of: {options.MODELS}, boosting, ridge.")] = "newtonnet",
+    model: Annotated[
+        str, options.model(help=f"One of: {options.MODELS}, boosting, ridge; or a model of an installed package.")
+    ] = "newtonnet",
     no_tune: Annotated[bool, options.model("--no-tune", help="Train the model's default setting only.")] = False,
     assign: options.Assign = None,
     transferable: Annotated[
@@ -91,7 +93,12 @@ def fit(
     max_epochs: options.MaxEpochs = 1000,
     patience: options.Patience = 100,
     threads: options.Threads = None,
-    max_memory: options.MaxMemory = None,
+    max_memory: Annotated[
+        str | None,
+        options.run(
+            metavar="SIZE", help="The most memory that the process may hold, such as 2GB; what needs more is left out."
+        ),
+    ] = None,
     seed: Annotated[int, options.run(min=0, help="Random seed of folds, initial weights and dropout.")] = 0,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     force: Annotated[
@@ -106,15 +113,14 @@ def fit(
     fits on held-out folds if they can be done in time. Otherwise, each labelled node is held out from some members.
     With --target-column, an MLP and boosted trees on the features alone are compared with.
 
+    A line says how much memory the run takes before training starts; --max-memory sets a limit.
+
     Ctrl-C ends the running step, skips the others and writes the results (exit code 130); a second one stops at once.
     SIGTERM and SIGHUP do the same (143 and 129).
 
     Example: newtonnet fit --nodes nodes.csv --edges edges.csv --label-column label --out run
     """
     began, limit, room = time.monotonic(), options.seconds(time_limit), options.memory(max_memory)
-
-    if room is not None and room < 10**6:
-        raise ValueError(f"--max-memory must be 1MB or more, got {max_memory!r}")
     options.check_regime(regime, model, store=store)
     _check_columns(
         label_column, target_column, regime=regime, metric=metric, rules=(class_weight, threshold), loss=loss
@@ -126,6 +132,7 @@ def fit(
         said.append(line)
         console.print(escaped(line), style="dim", soft_wrap=True)
 
+    load_torch()
     from newtonnet.analysis import analyse
     from newtonnet.estimator import NewtonNetClassifier, NewtonNetRegressor
     from newtonnet.tables import TableOptions
@@ -174,6 +181,7 @@ def fit(
         folds=folds,
         compare=compare,
         time_limit=limit,
+        started=began,
         title=title,
         folder=out,
         force=force,
@@ -249,7 +257,7 @@ def _print_scores(analysis: "Analysis") -> None:
     """Print the held-out score beside those of the other models."""
     from newtonnet.analysis import FEW
     from newtonnet.meaning import counted
-    from newtonnet.report import amount, comparisons, metric_name, percent, percent_range
+    from newtonnet.report import amount, comparisons, metric_name, percent, percent_range, threshold_words
 
     findings, summary = analysis.findings, analysis.summary
     assert findings is not None
@@ -280,6 +288,8 @@ def _print_scores(analysis: "Analysis") -> None:
     if intervals := summary.get("intervals"):
         width = amount(intervals["width"])
         print(f"  90% intervals held {percent(intervals['reached'])} of the held-out numbers; their width is {width}")
+    if findings.curve is not None and findings.curve.chosen is not None:
+        _print_wrapped(threshold_words(findings.curve, findings.data.class_names))
     for text in comparisons(findings):
         _print_wrapped(text)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from newtonnet.memory import parse_amount
 from newtonnet.progress import console
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ Regime = Annotated[
 ]
 ExecutorName = Annotated[
     Literal["local", "ray"],
-    run(help="Where to train: local, on this machine; or ray, on a cluster (pip install 'ray\\[train]')."),
+    run(help="Where to train: local, on this machine; or ray, on a cluster (needs the extra cluster)."),
 ]
 Address = Annotated[
     str | None,
@@ -76,7 +77,6 @@ Workers = Annotated[
 ]
 
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0}
-_BYTES = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _OWN_OPTION = ("seed", "max_epochs", "patience", "metric")
 """Settings that have an option of their own."""
 
@@ -103,10 +103,10 @@ def memory(text: str | None) -> int | None:
     """
     if text is None:
         return None
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]B)", text.strip().upper())
-    if match is None or float(match[1]) <= 0:
-        raise ValueError(f"--max-memory takes an amount such as 500MB or 2GB, got {text!r}")
-    return int(float(match[1]) * _BYTES[match[2]])
+    try:
+        return parse_amount(text)
+    except ValueError as reason:
+        raise ValueError(f"--max-memory takes {reason}") from None
 
 
 def assignments(texts: Iterable[str] | None) -> dict[str, Any]:

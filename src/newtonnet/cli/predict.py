@@ -11,7 +11,7 @@ from newtonnet.meaning import escaped
 from newtonnet.progress import console
 from newtonnet.tables import UnknownEdges
 
-from .app import app, print_json
+from .app import app, load_torch, print_json
 from .options import UNKNOWN, Json, SpreadsheetSafe
 
 
@@ -37,6 +37,7 @@ def predict(
     """
     if (nodes is None) != (edges is None):
         raise ValueError("--nodes and --edges belong together; give both, or neither for the tables of the fit")
+    load_torch()
     from newtonnet.analysis import FILES, PREDICTIONS, Analysis, replace_predictions, spreadsheet_safe
     from newtonnet.meaning import counted
     from newtonnet.report import amount, metric_name, percent

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 @app.command()
 def train(
     dataset: Annotated[str, typer.Argument(help="Name of a data set, such as cora or csbm-heterophilous.")],
-    model: Annotated[str, typer.Option(help=f"One of: {options.MODELS}.")] = "newtonnet",
+    model: Annotated[
+        str, typer.Option(help=f"One of: {options.MODELS}; or a model of an installed package.")
+    ] = "newtonnet",
     splits: options.Splits = None,
     protocol: options.Protocol = "random",
     split_seed: Annotated[int | None, options.evaluation(help="Seed of the splits. Default: the paper's.")] = None,

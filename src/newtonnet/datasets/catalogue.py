@@ -15,6 +15,7 @@ from .parse import Masks, cache_path, parse_into, parsed_paths, read_facts, read
 from .raw_files import (
     DatasetNotFoundError,
     RawFile,
+    announce,
     data_roots,
     download,
     download_root,
@@ -85,6 +86,7 @@ def load_dataset(name: str, *, data_root: Root = None, directed: Directed = None
     roots = data_roots(data_root)
     root = find_root(entry.files, roots)
     if root is None and data_root is None and (kept := _last_parsed(entry, directed=as_stored)):
+        announce(kept.files)
         return kept
     if root is None:
         with locked(download_root() / entry.name):

@@ -81,6 +81,8 @@ def digits(*, neighbours: int = 5) -> Graph:
     from sklearn.datasets import load_digits  # slow to import
 
     images, labels = load_digits(return_X_y=True)
+    if not 0 <= neighbours < len(images):
+        raise ValueError(f"neighbours must be from 0 to {len(images) - 1}, got {neighbours}")
     # Pixels are whole numbers, so the ranks are exact; ties go to the first image on every machine.
     squares = (images**2).sum(axis=1)
     distances = squares[:, None] + squares - 2 * images @ images.T

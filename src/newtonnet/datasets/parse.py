@@ -55,7 +55,7 @@ def parse_into(
     """Parse checked raw files below ``root``, and cache the graph in ``path``, with the files as its provenance."""
     try:
         from .sources import read_source  # imports torch_geometric
-    except ImportError as error:
+    except Exception as error:  # a broken installation can raise anything
         raise lacking(f"reading data set {entry.name!r} needs PyTorch Geometric", "pyg", error) from None
     splits = root / entry.splits if entry.splits in {file.path for file in files} else None
     with scratch() as work, contextlib.redirect_stderr(io.StringIO()):  # the dataset classes print each step

@@ -90,7 +90,7 @@ def find_root(paths: Sequence[str], roots: Sequence[Path]) -> Path | None:
 def locked(path: Path) -> Iterator[None]:
     """Hold the lock of a file that is about to be written; another process waits here."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        files.make_folder(path.parent)
     except OSError as reason:
         raise OSError(f"cannot write to the cache folder {path.parent} ({reason}); set NEWTONNET_CACHE") from reason
     with files.locked(path.with_suffix(".lock")):
@@ -161,9 +161,8 @@ def record_first_load(found: Sequence[RawFile]) -> None:
             files.write_whole(
                 first_loads_path(), "".join(f"{sha256}  {path}\n" for path, sha256 in sorted(sums.items()))
             )
+    announce([file for file in found if file.status == "unverified"])
     for file in found:
-        if file.status == "unverified":
-            logging.getLogger("newtonnet").warning("%s has no known checksum; its sha256 is %s", file.path, file.sha256)
         if file.status == "changed":
             warnings.warn(
                 f"{file.path} changed since its first load: its sha256 was {file.first_sha256} and is {file.sha256}; "
@@ -171,6 +170,13 @@ def record_first_load(found: Sequence[RawFile]) -> None:
                 ChangedFileWarning,
                 stacklevel=4,  # the caller of load
             )
+
+
+def announce(found: Sequence[RawFile]) -> None:
+    """Say which files have no known checksum."""
+    for file in found:
+        if file.status in ("unverified", "changed"):
+            logging.getLogger("newtonnet").warning("%s has no known checksum; its sha256 is %s", file.path, file.sha256)
 
 
 def _recorded() -> dict[str, str]:
@@ -193,7 +199,7 @@ def download(entry: DatasetEntry, *, wanted: Path) -> Path:
     """
     try:
         from .sources import download_source  # imports torch_geometric
-    except ImportError as error:
+    except Exception as error:  # a broken installation can raise anything
         raise lacking(f"downloading data set {entry.name!r} needs PyTorch Geometric", "pyg", error) from None
     place, timeout = download_root(), socket.getdefaulttimeout()
     with scratch() as work:
@@ -208,7 +214,7 @@ def download(entry: DatasetEntry, *, wanted: Path) -> Path:
         finally:
             socket.setdefaulttimeout(timeout)
         for file in found:
-            (place / file.path).parent.mkdir(parents=True, exist_ok=True)
+            files.make_folder((place / file.path).parent)
             files.sync(work / file.path)
             files.rename(work / file.path, place / file.path)
     return place

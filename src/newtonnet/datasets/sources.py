@@ -323,7 +323,7 @@ def _parse(data: bytes) -> Any:
         elif name in ("GLOBAL", "STACK_GLOBAL"):
             known = ".".join(str(argument).split(" ") if name == "GLOBAL" else pop(2))
             if known not in _PARTS:
-                raise ValueError(f"the splits hold {known}, not plain arrays; the file is refused")
+                raise ValueError(f"the splits hold {known!r:.60}, not plain arrays; the file is refused")
             stack.append(_Built(known))
         elif name == "REDUCE":
             (arguments,) = pop(1)

@@ -6,8 +6,10 @@ from .conformal import held_out_intervals, held_out_sets
 from .ensemble import OutOfFold
 from .estimator import GraphEstimator
 from .families import defaults_of
+from .frames import FittedTables
 from .importance import Effect, Importance, describe_importance
 from .learned import LearnedFilter
+from .memory import FitMemory, state_memory
 from .portfolio import TriedSetting
 from .regressor import NewtonNetRegressor
 from .saving import REGRESSOR, stored_kind
@@ -18,6 +20,8 @@ __all__ = [
     "REGRESSOR",
     "CrossValidation",
     "Effect",
+    "FitMemory",
+    "FittedTables",
     "GraphEstimator",
     "Importance",
     "LearnedFilter",
@@ -37,5 +41,6 @@ __all__ = [
     "influence",
     "model_card",
     "score",
+    "state_memory",
     "stored_kind",
 ]

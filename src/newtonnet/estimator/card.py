@@ -92,9 +92,12 @@ def _protocol(model: Any, found: Mapping[str, Any]) -> list[str]:
         where = f"{counted(folds, 'fold')}" if folds > 1 else "one set of validation nodes"
         chosen = "Settings and weights" if model.ensemble_.numbers else "Settings, weights and temperature"
         rows.append(f"{chosen} were chosen by {model.metric} on {count:,} nodes in {where}.")
-    limit = "no time limit" if model.time_limit is None else f"a time limit of {model.time_limit:.0f} s"
+    both = found.get("time_limit")  # of a run; its model gets what reading the tables and the evaluation leave
+    seconds = both or model.time_limit
+    limit = "no time limit" if seconds is None else f"a time limit of {seconds:g} s"
     whole = "everything was tried" if model.complete_ else "time ran out before everything was tried"
-    rows.append(f"Fitting had {limit}, and {whole}. The random seed is {model.random_state}.")
+    what = "Fitting and evaluation" if both else "Fitting"
+    rows.append(f"{what} had {limit}, and {whole}. The random seed is {model.random_state}.")
     if found.get("method"):
         rows.append(f"Evaluation: {found['method']}")
     return rows

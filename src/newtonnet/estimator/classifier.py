@@ -63,7 +63,9 @@ class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc
         transferable: leave out transductive settings (an adjacency branch), so that the model can predict on other
             graphs; members do not read labels then.
         threads: number of threads; torch's number if not given.
-        max_memory: bytes that training may use in addition to the graph.
+        max_memory: the most memory that the process may hold while it fits, in bytes or as text such as ``2GB``, kept
+            within 10%. Settings that need more are left out (``notes_`` says which), and others train fewer members at
+            once. A limit that is too low is refused.
         regime: ``memory``, or ``out-of-core`` for graphs whose training does not fit in memory: features are
             propagated once and kept on disk, and one setting of NewtonNet, the defaults changed by ``settings``, is
             trained on them in batches of nodes. docs/scale.md says how the results differ.
@@ -114,7 +116,7 @@ class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc
         label_inputs: bool = True,
         transferable: bool = False,
         threads: int | None = None,
-        max_memory: int | None = None,
+        max_memory: int | str | None = None,
         regime: str = "memory",
         store: str | PathLike[str] | None = None,
         device: str = "cpu",
@@ -226,7 +228,8 @@ class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc
         """
         whole = self._checked(graph)
         shares = self._answers(whole)
-        return prediction_frame(graph, whole, shares, self.decide(shares), self.classes_)
+        key = None if self.tables_ is None else self.tables_.columns.id
+        return prediction_frame(graph, whole, shares, self.decide(shares), self.classes_, key)
 
     def decide(self, probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
         """The place in ``classes_`` of the class that is predicted for each row of probabilities."""
@@ -336,14 +339,14 @@ class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc
         found = [replace(one, feature_names=names) for one in found]
         return found if several else found[0]
 
-    def score(self, graph: Any, y: ArrayLike | None = None) -> float:
-        """The score by ``metric`` over the nodes whose label is known in ``y``.
+    def score(self, graph: Any, y: ArrayLike | str | None = None) -> float:
+        """The score by ``metric`` over the nodes whose label is known in ``y``, or in the column that it names.
 
         Set the labels of training nodes to -1; otherwise they count too. Without ``y`` the graph's own labels count,
         of PyTorch Geometric data with masks only those of ``test_mask``, or those that ``fit`` does not use.
         """
         check_is_fitted(self)
-        graph = self._tabled(graph)
+        graph, y = self._scored(graph, y)
         whole, theirs = read_labels(graph, y, role="score")
         check_feature_names(getattr(self, "feature_names_in_", None), graph)
         known = whole.labelled

@@ -18,6 +18,9 @@ ROUNDS = 12
 """Number of times that a setting is added to the average."""
 MOST = 10_000
 """Number of validation nodes that are enough to choose weights by."""
+FEW, BAGS, LEAST = 2_000, 20, 0.02
+"""Up to so many validation nodes, weights are means over so many random halves of the settings; smaller ones than the
+last are left out."""
 PARTS = 5
 """Parts of the validation nodes for cross-fitting where there are no folds."""
 
@@ -88,17 +91,38 @@ def grouped(members: Sequence[Member]) -> list[list[int]]:
 def select(held: Mapping[int, Shares], truth: Truth, *, metric: str) -> dict[int, float]:
     """Weights of the settings whose average predicts best.
 
-    Settings are added one by one, with repetition; of the averages on the way, the one with the best score is taken,
-    and of those whose scores are equal to a tenth of a point, the one with the best likelihood (of numbers, the best
-    score). ``held`` has for each setting the probabilities of the same validation nodes, shape ``(v, C)``, and
-    ``truth`` the nodes' classes ``(v,)``.
+    Few validation nodes make some settings look better than they are. So the weights are then means over random halves
+    of the settings, and an average has more settings and depends less on the best of them.
+
+    Args:
+        held: for each setting the probabilities of the same validation nodes, shape ``(v, C)``.
+        truth: the nodes' classes, ``(v,)``.
+        metric: what averages are compared by.
 
     References:
         Caruana, Niculescu-Mizil, Crew, Ksikes, Ensemble Selection from Libraries of Models, 2004.
     """
+    rng = np.random.default_rng(0)
     if len(truth) > MOST:
-        some = np.random.default_rng(0).choice(len(truth), MOST, replace=False)
+        some = rng.choice(len(truth), MOST, replace=False)
         held, truth = {i: shares[some] for i, shares in held.items()}, truth[some]
+    if len(truth) > FEW or len(held) < 4:
+        return _greedy(held, truth, metric)
+    weights = dict.fromkeys(held, 0.0)
+    for _ in range(BAGS):
+        bag = rng.choice(list(held), (len(held) + 1) // 2, replace=False).tolist()
+        for i, weight in _greedy({i: held[i] for i in bag}, truth, metric).items():
+            weights[i] += weight / BAGS
+    kept = {i: weight for i, weight in weights.items() if weight >= LEAST}
+    return {i: weight / sum(kept.values()) for i, weight in kept.items()}
+
+
+def _greedy(held: Mapping[int, Shares], truth: Truth, metric: str) -> dict[int, float]:
+    """Add settings one by one, with repetition, and take the best of the averages on the way.
+
+    Of averages whose scores are equal to a tenth of a point, the one with the best likelihood (of numbers, the best
+    score) is taken.
+    """
     picked: list[int] = []
     total = np.zeros_like(next(iter(held.values())), dtype=np.float64)
     reached: list[tuple[float, float]] = []

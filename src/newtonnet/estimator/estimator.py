@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -15,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from newtonnet.files import write_whole
 from newtonnet.graphs import Graph, as_graph, check_trainable
+from newtonnet.memory import parse_amount, resident_memory
 from newtonnet.out_of_core import OUT_OF_CORE_MODEL
 from newtonnet.progress import progress_bar
 from newtonnet.tables import Reading
@@ -25,11 +27,12 @@ from .ensemble import OutOfFold
 from .explaining import find_node
 from .families import BANK, defaults_of, shown_labels
 from .folds import fold_count, make_folds, own_split
-from .frames import FittedTables, tables_of
+from .frames import FittedTables, read_fitted, tables_of
 from .importance import Importance, measure_importance
 from .inputs import AUTO, IN_MEMORY, OUT_OF_CORE, Role, check_feature_names, feature_names
 from .learned import curves, learned_filter
 from .members import Candidate, TrainingOptions, settings_of
+from .memory import FitMemory, fit_memory, graph_sizes, out_of_core_batches, within
 from .portfolio import Deadline, OnTrial, Portfolio, candidates, tune, without_labels
 from .saving import load, save
 from .scaling import learn_scaling
@@ -53,7 +56,7 @@ class GraphEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     label_inputs: bool
     transferable: bool
     threads: int | None
-    max_memory: int | None
+    max_memory: int | str | None
     regime: str = IN_MEMORY
     store: str | PathLike[str] | None = None
     device: str
@@ -110,6 +113,7 @@ class GraphEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             folds = make_folds(whole, count, seed=seed, every_class=every_class)
         else:
             folds = [own_split(whole, validation)]
+        listed, options, left_out = self._limited(listed, whole, len(folds), self._options(seed))
         self.scaling_ = learn_scaling(whole) if self.standardise == AUTO else None
         scaled = whole if self.scaling_ is None else self.scaling_(whole)
         shown: NDArray[Any] = whole.truth if validation is None or show_validation else shown_labels(whole, folds[0])
@@ -124,7 +128,7 @@ class GraphEstimator(BaseEstimator, ABC):  # type: ignore[misc]
                 scaled,
                 listed,
                 folds,
-                self._options(seed),
+                options,
                 deadline=deadline,
                 shown=shown,
                 on_epoch=tell,
@@ -154,6 +158,7 @@ class GraphEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         self.validation_score_ = float(np.mean(tuned.out_of_fold.scores))
         self.notes_ = [] if reading is None else list(reading.notes)
         self.notes_ += [] if self.scaling_ is None else [str(self.scaling_)]
+        self.notes_ += [left_out] if left_out else []
         self.filter_ = learned_filter(self.records_)
         self.history_ = curves(self.records_)
         return tuned
@@ -219,6 +224,15 @@ class GraphEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             raise ValueError("this model was not fitted on two tables; give a graph of the kind that it was fitted on")
         return self.tables_.read(*pair)
 
+    def _scored(self, graph: Any, y: Any) -> tuple[Any, Any]:
+        """What ``score`` was given as a graph and labels; ``y`` may name the column that holds them, as in ``fit``."""
+        if not isinstance(y, str):
+            return self._tabled(graph), y
+        pair = None if isinstance(graph, Graph) else tables_of(graph, columns=self.tables_ is not None)
+        if pair is not None and self.tables_ is not None:
+            return self.tables_.read(*pair, label=y), None
+        return read_fitted(self._tabled(graph), y, numbers=self.ensemble_.numbers)[:2]
+
     def bare(self, graph: Any) -> Graph:
         """The graph, whatever is known of its nodes."""
         return as_graph(graph)
@@ -252,7 +266,38 @@ class GraphEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _options(self, seed: int = 0) -> TrainingOptions:
         threads = None if self.threads is None else int(self.threads)
-        return TrainingOptions(seed, threads, self.max_memory, str(self.device), self.store)
+        room = None if self.limit is None else max(self.limit - resident_memory(), 1)
+        return TrainingOptions(seed, threads, room, str(self.device), self.store)
+
+    @property
+    def limit(self) -> int | None:
+        """``max_memory`` in bytes."""
+        return None if self.max_memory is None else parse_amount(self.max_memory)
+
+    def fit_memory(self, graph: Graph, *, validation: bool = False, reached: int = 0) -> FitMemory:
+        """What ``fit`` will take on a graph, beside what the process holds now; with ``max_memory``, what it allows.
+
+        Args:
+            graph: the graph with its labels.
+            validation: whether the caller gives validation nodes.
+            reached: bytes that the process held before, if they count: more than ``max_memory`` is an error.
+        """
+        folds = 1 if validation else fold_count(graph) if self.folds is None else int(self.folds)
+        listed, options, _ = self._limited(self._candidates(graph), graph, folds, self._options(), reached)
+        threads = options.threads or torch.get_num_threads()
+        return fit_memory(listed, graph_sizes(graph), folds=folds, threads=threads, max_memory=options.max_memory)
+
+    def _limited(
+        self, listed: list[Candidate], graph: Graph, folds: int, options: TrainingOptions, reached: int = 0
+    ) -> tuple[list[Candidate], TrainingOptions, str]:
+        """The settings that fit in ``max_memory``, with what is left for their training, and a note on the others."""
+        if self.limit is None:
+            return listed, options, ""
+        sizes, held = graph_sizes(graph), resident_memory()
+        listed, room, note = within(listed, sizes, folds=folds, resident=held, limit=self.limit, reached=reached)
+        if self.regime == OUT_OF_CORE:
+            room -= out_of_core_batches(listed[0].setting.options, sizes)
+        return listed, replace(options, max_memory=room), note
 
 
 def chosen_nodes(graph: Graph, node: int | str | Sequence[int | str]) -> tuple[list[int], bool]:

@@ -30,7 +30,17 @@ from newtonnet.out_of_core import (
     train_out_of_core,
 )
 from newtonnet.search import default_setting
-from newtonnet.training import CURVES, UNBEGUN, Config, Outcome, Progress, Record, Setting, fit
+from newtonnet.training import (
+    CURVES,
+    UNBEGUN,
+    Config,
+    Outcome,
+    Progress,
+    Record,
+    Setting,
+    describe_machine,
+    fit,
+)
 
 from .members import Candidate, Family, FeatureFolder, Member, TrainingOptions
 
@@ -39,6 +49,10 @@ BANK: Mapping[str, tuple[Any, Callable[..., TrainedBank]]] = {
     "boosting": (BoostingOptions(), train_boosting),
 }
 """Default options and training of the models on a filter bank."""
+
+
+ONE_COLUMN = 16
+"""Bytes for each node to propagate one feature, the least that is possible."""
 
 
 def family_of(model: str) -> Family:
@@ -191,7 +205,9 @@ class BankFamily(Family):
             for fold in folds:
                 begun = bool(rows[0]) and stop()
                 rows[-1].append(
-                    _unbegun(graph, candidate, fold) if begun else _train(graph, candidate, fold, options, stop)
+                    _unbegun(graph, candidate, fold, options)
+                    if begun
+                    else _train(graph, candidate, fold, options, stop)
                 )
                 progress(Progress(1, 1, 0, rows[-1][-1].validation))
         return rows
@@ -228,24 +244,23 @@ def _train(
     if len(options.sample):
         shares = predict_bank(trained.state, shape, graph, shown_labels(graph, fold))
     held, sampled = (part.astype(np.float32) for part in (trained.held, shares[options.sample]))
-    record = _bank_record(graph, candidate, fold, outcome)
+    record = _bank_record(graph, candidate, fold, outcome, options)
     return Member(candidate.model, shape, seed, trained.state, None, record, held, sampled)
 
 
-def _unbegun(graph: Graph, candidate: Candidate, fold: Split) -> Member:
-    return Member(
-        candidate.model, candidate.setting.options, 0, {}, None, _bank_record(graph, candidate, fold, UNBEGUN)
-    )
+def _unbegun(graph: Graph, candidate: Candidate, fold: Split, options: TrainingOptions) -> Member:
+    record = _bank_record(graph, candidate, fold, UNBEGUN, options)
+    return Member(candidate.model, candidate.setting.options, 0, {}, None, record)
 
 
-def _bank_record(graph: Graph, candidate: Candidate, fold: Split, outcome: Outcome) -> Record:
+def _bank_record(graph: Graph, candidate: Candidate, fold: Split, outcome: Outcome, options: TrainingOptions) -> Record:
     """A record without a configuration of training and without curves."""
     shape = asdict(candidate.setting.options)
     history: dict[str, list[float | None]] = {name: [] for name in ("epoch", *CURVES)}
     text = repr((candidate.model, shape, graph.checksum, fold.checksum))
     identity = hashlib.sha256(text.encode()).hexdigest()[:16]
-    split = describe_split(fold)
-    return Record(identity, graph.name, graph.checksum, candidate.model, shape, {}, split, outcome, history)
+    split, machine = describe_split(fold), describe_machine(options.threads)
+    return Record(identity, graph.name, graph.checksum, candidate.model, shape, {}, split, outcome, history, machine)
 
 
 class OutOfCoreFamily(Family):
@@ -303,6 +318,7 @@ class OutOfCoreFamily(Family):
         setting = Setting("kept", members[0].options, Config())
         large, degree = as_large(graph), make_filter(setting, graph).degree
         store, memory = options.store, options.max_memory
+        memory = None if memory is None else max(memory, ONE_COLUMN * graph.nodes)
         usable = store is not None and is_free_for(Path(store), large, degree=degree)
         with _feature_folder(store, usable=usable) as folder:
             features = propagate_to_disk(large, folder, degree=degree, max_memory=memory)

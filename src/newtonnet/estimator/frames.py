@@ -1,8 +1,8 @@
 """Two tables, or a networkx graph with columns, in place of a graph; and predictions as a frame."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,8 @@ from newtonnet.tables import (
 
 LABEL = "label"
 """The column of the classes where none is named."""
+KEPT = ("directed", "unknown_edges", "dates", "ignore", "text_encoding")
+"""Options of a reading that later ones need beside its columns and its encoding."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +37,29 @@ class FittedTables:
     columns: Columns
     encoding: Encoding
     class_names: tuple[str, ...]
+    options: TableOptions = field(default_factory=TableOptions)
+    """What does not follow from columns and encoding: order of dates, direction, unknown edges, columns to ignore."""
 
-    def read(self, nodes: Any, edges: Any) -> Graph:
-        """The graph of two tables with the same columns; that of the classes, or numbers, may be missing."""
-        there = column_names(nodes)
-        label = self.columns.label if self.columns.label in there else None
+    @classmethod
+    def of(cls, reading: Reading, options: TableOptions) -> Self:
+        """How two tables were read with these options."""
+        kept = {name: getattr(options, name) for name in KEPT}
+        return cls(reading.columns, reading.encoding, reading.graph.class_names, TableOptions(**kept))
+
+    def read(self, nodes: Any, edges: Any, label: str | None = None) -> Graph:
+        """The graph of two tables with the same columns; that of the classes, or numbers, may be missing or another."""
+        if self.options.unknown_edges == "add":
+            raise ValueError(
+                "the fit added nodes that only the edges name, and they get no prediction; use "
+                "newtonnet.Analysis.load(run).predict(nodes, edges)"
+            )
+        there = column_names(nodes, text_encoding=self.options.text_encoding)
+        used = {self.columns.label, self.columns.split, *self.options.ignore} & {*there}
+        label = label or (self.columns.label if self.columns.label in used else None)
+        columns = replace(self.columns, label=label, split=self.columns.split if self.columns.split in used else None)
+        options = replace(self.options, ignore=tuple(name for name in self.options.ignore if name in used))
         names = self.class_names if label is not None else None
-        columns = replace(self.columns, label=label)
-        return read_tables(nodes, edges, columns=columns, encoding=self.encoding, class_names=names).graph
+        return read_tables(nodes, edges, options, columns=columns, encoding=self.encoding, class_names=names).graph
 
 
 def read_fitted(
@@ -101,7 +118,12 @@ def tables_of(graph: Any, *, columns: bool = True) -> tuple[Any, Any] | None:
 
 
 def prediction_frame(
-    given: Any, graph: Graph, probabilities: NDArray[np.float64], decided: NDArray[np.int64], classes: NDArray[Any]
+    given: Any,
+    graph: Graph,
+    probabilities: NDArray[np.float64],
+    decided: NDArray[np.int64],
+    classes: NDArray[Any],
+    id_column: str | None = None,
 ) -> Any:
     """Predictions as the kind of frame that the nodes came in: node, label, probability, and one column a class.
 
@@ -111,11 +133,12 @@ def prediction_frame(
         probabilities: shape ``(n, C)``.
         decided: the predicted class of every node, as a place among the classes, shape ``(n,)``.
         classes: the classes.
+        id_column: the column of the ids in a table of nodes; ``id``, or the first, if not given.
     """
     pair = None if _is_networkx(given) else tables_of(given)
     nodes: Any = None if pair is None else pair[0]
     if nodes is not None:
-        ids = node_ids(nodes, graph.node_names)
+        ids = node_ids(nodes, graph.node_names, id_column=id_column)
     else:
         ids = pa.array(list(given) if _is_networkx(given) and _plain(given) else graph.node_names or range(graph.nodes))
     chosen = probabilities[np.arange(graph.nodes), decided]

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from newtonnet.graphs import Graph, as_graph, code_labels, from_networkx, named_classes
+from newtonnet.memory import parse_amount
 from newtonnet.metrics import METRICS, parse_rule
 from newtonnet.training import NUMBER_LOSSES
 
@@ -39,10 +40,15 @@ def check_parameters(given: Mapping[str, Any]) -> None:
     limit = given["time_limit"]
     if limit is not None and not (isinstance(limit, Real) and 0 < float(limit) < math.inf):
         raise ValueError(f"time_limit must be seconds above 0, or None for no limit, got {limit!r}")
-    for name, least in {"folds": 2, "threads": 1, "max_memory": 1}.items():
+    for name, least in {"folds": 2, "threads": 1}.items():
         value = given[name]
         if value is not None and not (isinstance(value, Real) and float(value).is_integer() and float(value) >= least):
             raise ValueError(f"{name} must be a whole number of at least {least}, or None, got {value!r}")
+    if given["max_memory"] is not None:
+        try:
+            parse_amount(given["max_memory"])
+        except ValueError as reason:
+            raise ValueError(f"max_memory must be None or {reason}") from None
     fixed = {} if given["settings"] is None else given["settings"]
     if not isinstance(fixed, Mapping):
         raise ValueError(f"settings must be options by name, such as {{'degree': 10}}, got {fixed!r}")

@@ -283,7 +283,7 @@ class Search:
                 self.paused |= {i for rest in groups[number:] for i in rest}
                 return
             candidates, splits = [self.tried[i] for i in group], [self.folds[fold] for fold in folds]
-            model, size = candidates[0].model, _size(candidates[0])
+            model, size = candidates[0].model, candidate_size(candidates[0])
             if not persistent and size >= self.slow.get(model, math.inf):
                 self.paused |= set(group)
                 continue
@@ -329,7 +329,7 @@ class Search:
             self.on_epoch(replace(state, step=what, share=share, best=max(scores, default=running)))
 
 
-def _size(candidate: Candidate) -> int:
+def candidate_size(candidate: Candidate) -> int:
     """What the time of an epoch grows with, among settings of one model."""
     return math.prod(getattr(candidate.setting.options, name, 1) for name in ("layers", "hidden", "degree"))
 
@@ -353,7 +353,8 @@ def tune(
     """Try all settings, train the best on, first on some folds and then on all, and average the best few, in time.
 
     Successive halving: every group of settings of one shape gets a try; then in each round a third of the groups
-    trains on, until one is left. A labelled node is a validation node of at most one fold.
+    trains on, until one is left. Time that is left then goes to the others. A labelled node is a validation node of at
+    most one fold.
 
     Args:
         graph: the graph with the labels to learn from.
@@ -372,7 +373,7 @@ def tune(
         options = replace(options, sample=sample, paused=folder)
         search = Search(graph, tried, folds, options, on_epoch, on_trial)
         every = range(len(folds))
-        first = every if len(tried) == 1 else every[: 3 if len(graph.labelled) <= SMALL else 1]
+        first = every[: first_folds(len(folds), len(graph.labelled), several=len(tried) > 1)]
         rest = every[len(first) :]
         _halve(search, first, deadline, last=not rest)
         ranked = search.ranked(first)
@@ -387,8 +388,16 @@ def tune(
         return _conclude(search, ranked, graph.truth if shown is None else shown)
 
 
+def first_folds(folds: int, labelled: int, *, several: bool) -> int:
+    """Number of folds on which settings are compared; a single setting trains on all at once."""
+    return min(folds, 3 if labelled <= SMALL else 1) if several else folds
+
+
 def _halve(search: Search, folds: Sequence[int], deadline: Deadline, *, last: bool) -> None:
-    """Give every group a try on these folds, then let a third of the groups train on, round after round."""
+    """Give every group a try on these folds, then let a third of the groups train on, round after round.
+
+    If they are done before the time is over, the others train on as well, the best first.
+    """
     tried = search.tried
     instant = [i for i, candidate in enumerate(tried) if candidate.model == INSTANT]
     others = [i for i in range(len(tried)) if i not in instant]
@@ -412,7 +421,12 @@ def _halve(search: Search, folds: Sequence[int], deadline: Deadline, *, last: bo
                 unfinished, folds, end.part(1 / rounds), "training the best settings on", enough=1, persistent=True
             )
         if len(groups) <= 1:
-            return
+            break
+    what = "training other settings on"  # the best were done before the time was over
+    begun = [i for i in search.ranked(folds) if i in search.paused]
+    search.train(group_by_shape({i: tried[i] for i in begun}), folds, end, what, enough=1, persistent=True)
+    unbegun = sorted(search.paused - set(search.trained))
+    search.train(group_by_shape({i: tried[i] for i in unbegun}), folds, end, what)
 
 
 def _finalists(search: Search, folds: Sequence[int]) -> list[int]:

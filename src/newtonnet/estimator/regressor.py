@@ -55,7 +55,9 @@ class NewtonNetRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
         transferable: leave out transductive settings, so that the model can predict on other graphs; members do not
             read known numbers then.
         threads: number of threads; torch's number if not given.
-        max_memory: bytes that training may use in addition to the graph.
+        max_memory: the most memory that the process may hold while it fits, in bytes or as text such as ``2GB``, kept
+            within 10%. Settings that need more are left out (``notes_`` says which), and others train fewer members at
+            once. A limit that is too low is refused.
         device: where to train; only the CPU is tested.
         random_state: random seed of folds, start weights and dropout.
 
@@ -94,7 +96,7 @@ class NewtonNetRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
         label_inputs: bool = True,
         transferable: bool = False,
         threads: int | None = None,
-        max_memory: int | None = None,
+        max_memory: int | str | None = None,
         device: str = "cpu",
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
@@ -264,14 +266,14 @@ class NewtonNetRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
         found = [replace(one, feature_names=names) for one in found]
         return found if several else found[0]
 
-    def score(self, graph: Any, y: ArrayLike | None = None) -> float:
-        """R² over the nodes whose number is known in ``y``, whatever the loss is.
+    def score(self, graph: Any, y: ArrayLike | str | None = None) -> float:
+        """R² over the nodes whose number is known in ``y``, or in the column that it names, whatever the loss is.
 
         Set the numbers of training nodes to NaN; otherwise they count too. Without ``y`` the graph's own targets count,
         of PyTorch Geometric data with masks only those of ``test_mask``, or those that ``fit`` does not use.
         """
         check_is_fitted(self)
-        graph = self._tabled(graph)
+        graph, y = self._scored(graph, y)
         whole = self.read(graph, y, role="score")
         check_feature_names(getattr(self, "feature_names_in_", None), graph)
         known = whole.labelled

@@ -16,9 +16,10 @@ from torch import Tensor
 
 from newtonnet.bank import check_bank
 from newtonnet.files import current, parse_json
+from newtonnet.meaning import one_line
 from newtonnet.metrics import Threshold
 from newtonnet.out_of_core import OUT_OF_CORE_MODEL
-from newtonnet.tables import Columns, Encoding
+from newtonnet.tables import Columns, Encoding, TableOptions
 from newtonnet.training import Record, read_tensors, write_tensors
 
 from .ensemble import Ensemble, OutOfFold
@@ -156,11 +157,15 @@ def load(kind: type[Any], path: str | PathLike[str]) -> Any:
         raise ValueError(f"{path} was changed after it was saved: its checksum differs; save the model again")
     wanted = REGRESSOR if kind.__name__.endswith("Regressor") else CLASSIFIER
     if (found := described.get("kind", CLASSIFIER)) != wanted:
-        raise ValueError(f"{path} holds a {found}, not a {wanted}; load it with NewtonNet{str(found).capitalize()}")
+        if found not in (CLASSIFIER, REGRESSOR):
+            raise ValueError(f"{path} holds neither a {CLASSIFIER} nor a {REGRESSOR}; save the model again")
+        raise ValueError(f"{path} holds a {found}, not a {wanted}; load it with NewtonNet{found.capitalize()}")
     try:
         return _rebuilt(kind, described, tensors)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as reason:
-        raise ValueError(f"{path} does not fit this version ({reason}); fit and save the model again") from reason
+        raise ValueError(
+            f"{path} does not fit this version ({one_line(reason)}); fit and save the model again"
+        ) from reason
 
 
 def _rebuilt(kind: type[Any], described: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Any:
@@ -217,6 +222,7 @@ def _tables(stored: Mapping[str, Any]) -> FittedTables:
         Columns(**{**columns, "unused": tuple(columns["unused"])}),
         Encoding.from_json(json.dumps(rows)),
         tuple(stored["class_names"]),
+        TableOptions(**stored.get("options", {})),
     )
 
 

@@ -1,10 +1,10 @@
 """Scores and calibration of probabilities: accuracy, ROC-AUC and their errors, likelihood and temperature."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 from scipy.special import softmax
-from scipy.stats import rankdata
 
 from newtonnet.metrics import NUMBER_METRICS, Truth
 from newtonnet.metrics import Shares as Shares
@@ -42,6 +42,8 @@ def influence(metric: str, shares: Shares, truth: Truth) -> NDArray[np.float64]:
         return np.asarray(right - right.mean())
     if metric != "roc_auc" or shares.shape[1] != 2:
         return _jackknife(metric, shares, truth)
+    from scipy.stats import rankdata  # slow to import
+
     ranks, found = rankdata(shares[:, 1]), np.empty(len(truth))
     for kind in (0, 1):
         own = truth == kind
@@ -138,7 +140,7 @@ def best_temperature(shares: Shares, truth: NDArray[np.int64]) -> float:
         prior = logarithm**2 / 2 / len(truth)  # without it, labels that are all right would make T as small as may be
         return prior - likelihood(sharpened(shares, float(np.exp(logarithm))), truth)
 
-    return float(np.exp(minimize_scalar(loss, bounds=(-2.0, 2.0), method="bounded").x))
+    return _best(loss)
 
 
 def matching_temperature(shares: Shares, confidence: float) -> float:
@@ -151,7 +153,14 @@ def matching_temperature(shares: Shares, confidence: float) -> float:
     def distance(logarithm: float) -> float:
         return abs(float(sharpened(shares, float(np.exp(logarithm))).max(axis=1).mean()) - confidence)
 
-    return float(np.exp(minimize_scalar(distance, bounds=(-2.0, 2.0), method="bounded").x))
+    return _best(distance)
+
+
+def _best(loss: Callable[[float], float]) -> float:
+    """The temperature whose logarithm has the smallest loss."""
+    from scipy.optimize import minimize_scalar  # slow to import
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-2.0, 2.0), method="bounded").x))
 
 
 def sharpened(shares: Shares, temperature: float) -> NDArray[np.float64]:

@@ -60,8 +60,8 @@ def from_edges(
         ends = np.zeros((2, 0), dtype=np.int64)
     if ends.ndim != 2 or ends.shape[0] != 2 or not np.issubdtype(ends.dtype, np.integer):
         raise ValueError(f"edges must be whole numbers of shape (2, E), got {ends.dtype} of shape {ends.shape}")
-    outside = np.flatnonzero(((ends < 0) | (ends >= n)).any(axis=0))
-    if len(outside):
+    if ends.size and not 0 <= ends.min() <= ends.max() < n:
+        outside = np.flatnonzero(((ends < 0) | (ends >= n)).any(axis=0))
         pair = ends[:, outside[0]].tolist()
         raise ValueError(f"edge {outside[0]} joins nodes {pair}, but nodes are numbered 0..{n - 1}")
     y = _labels(labels, n)
@@ -77,6 +77,7 @@ def from_edges(
         name=name,
         directed=directed,
         text_labels=text_labels,
+        trusted=True,  # all of it was made or copied here
     )
 
 
@@ -137,7 +138,7 @@ def as_graph(data: Any) -> Graph:
     if isinstance(data, tuple):
         got = f"({', '.join(type(part).__name__ for part in data)})"
     if hasattr(data[0] if isinstance(data, tuple) and data else data, "columns"):
-        got += "; use load_tables(nodes, edges) of newtonnet.tables for two frames"
+        got += "; a table alone has no edges: give a classifier the pair (nodes, edges), or load_tables(nodes, edges)"
     elif isinstance(data, list):
         got += f"; {NO_ROWS}"
     elif isinstance(data, tuple):
@@ -359,21 +360,25 @@ def _labels(labels: ArrayLike | None, n: int) -> NDArray[np.int64]:
 
 
 def _adjacency(ends: NDArray[np.integer], weights: ArrayLike | None, n: int, *, directed: bool) -> sp.csr_array:
-    w = np.ones(ends.shape[1], dtype=np.float32) if weights is None else np.asarray(weights, dtype=np.float32)
-    if w.shape != (ends.shape[1],):
-        raise ValueError(f"expected {ends.shape[1]} edge weights, one for each edge, got shape {w.shape}")
-    check_weights(w)
-    kept = (ends[0] != ends[1]) & (w > 0)
-    source, target, w = ends[0, kept], ends[1, kept], w[kept]
-    if not directed:
-        source, target, w = np.concatenate([source, target]), np.concatenate([target, source]), np.concatenate([w, w])
-    if bool((w == 1).all()):
-        matrix = sp.csr_array((w, (source, target)), shape=(n, n))
+    kept, w = ends[0] != ends[1], None
+    if weights is not None:
+        w = np.asarray(weights, dtype=np.float32)
+        if w.shape != (ends.shape[1],):
+            raise ValueError(f"expected {ends.shape[1]} edge weights, one for each edge, got shape {w.shape}")
+        check_weights(w)
+        kept &= w > 0
+        w = None if bool((w[kept] == 1).all()) else w[kept]
+    source, target = ends if kept.all() else (side[kept] for side in ends)
+    if w is None:
+        matrix = sp.csr_array((np.ones(len(source), dtype=np.float32), (source, target)), shape=(n, n))
         matrix.data[:] = 1
     else:
         pairs, places = np.unique(source.astype(np.int64) * n + target, return_inverse=True)
         largest = np.zeros(len(pairs), dtype=np.float32)
         np.maximum.at(largest, places, w)
         matrix = sp.csr_array((largest, (pairs // n, pairs % n)), shape=(n, n))
+    if not directed:
+        matrix = sp.csr_array(matrix.maximum(matrix.T))
     check_int32(matrix.nnz, "stored edges, two for each undirected one,")
-    return sp.csr_array((matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)), shape=(n, n))
+    indices, indptr = (array.astype(np.int32, copy=False) for array in (matrix.indices, matrix.indptr))
+    return sp.csr_array((matrix.data, indices, indptr), shape=(n, n))

@@ -13,9 +13,31 @@ from .elementwise import (
     drop_flat,
     words,
 )
-from .layer import Entries, activation_gradient, activation_sums, combine, gather, row_norm, row_norm_gradients
+from .layer import (
+    Entries,
+    activation_gradient,
+    activation_sums,
+    combine,
+    gather,
+    graph_linear,
+    graph_linear_gradients,
+    row_norm,
+    row_norm_gradients,
+)
 from .native import KINDS, arrays, available, kind
-from .products import AHEAD, Pattern, back, make_operator, make_pattern, multiply, series
+from .products import (
+    AHEAD,
+    Pattern,
+    Turned,
+    back,
+    encode,
+    encode_gradients,
+    make_operator,
+    make_pattern,
+    multiply,
+    series,
+    turn,
+)
 from .threads import kept_memory, thread_count, use_threads
 
 __all__ = [
@@ -30,6 +52,7 @@ __all__ = [
     "Entries",
     "Mask",
     "Pattern",
+    "Turned",
     "activation_gradient",
     "activation_sums",
     "adam_step",
@@ -39,7 +62,11 @@ __all__ = [
     "combine",
     "drop",
     "drop_flat",
+    "encode",
+    "encode_gradients",
     "gather",
+    "graph_linear",
+    "graph_linear_gradients",
     "kept_memory",
     "kind",
     "make_operator",
@@ -49,6 +76,7 @@ __all__ = [
     "row_norm_gradients",
     "series",
     "thread_count",
+    "turn",
     "use_threads",
     "words",
 ]

@@ -21,9 +21,10 @@ INLINE i64 words(i64 width) { return (width + PER_WORD - 1) / PER_WORD; }
 
 // HASHED numbers of a key's stream from `word` on.
 INLINE void hash(u16* bits, u64 key, u64 word) {
+  constexpr u64 STEP = 0x9E3779B97F4A7C15ull;
   Vector<u64, WORDS> z;
-  for (int k = 0; k < WORDS; ++k) z[k] = k;
-  z = (z + (word + 1)) * 0x9E3779B97F4A7C15ull + key;
+  for (int k = 0; k < WORDS; ++k) z[k] = k * STEP;
+  z += (word + 1) * STEP + key;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
   store(bits, z ^ (z >> 31));
@@ -40,17 +41,21 @@ template <class T, class V> INLINE V dropped(V v, const u16* bits, u16 threshold
   }
 }
 
+// Dropout of a row that starts at `word` of the key's stream.
+template <class T> INLINE void drop_row(const T* x, T* out, i64 d, u64 key, i64 word, const Mask& mask) {
+  alignas(64) u16 bits[HASHED];
+  for (i64 j = 0; j < d; j += LANES<T>) {
+    const i64 in = j % HASHED;
+    if (in == 0) hash(bits, key, u64(word + j / PER_WORD));
+    const auto v = load_part<Vector<T, LANES<T>>>(x + j, d - j);
+    store_part(out + j, dropped(v, bits + in, mask.threshold, T(mask.scale)), d - j);
+  }
+}
+
 // Dropout of a block (n, members, d) whose first row starts at `word` of every key's stream.
 template <class T> void drop(const T* x, T* out, i64 members, i64 d, i64 word, const Mask& mask, i64 lo, i64 hi) {
-  alignas(64) u16 bits[HASHED];
-  for (i64 row = lo * members; row < hi * members; ++row) {
-    for (i64 j = 0; j < d; j += LANES<T>) {
-      const i64 at = row * d + j, in = j % HASHED;
-      if (in == 0) hash(bits, mask.keys[row % members], u64(word + row / members * words(d) + j / PER_WORD));
-      const auto v = load_part<Vector<T, LANES<T>>>(x + at, d - j);
-      store_part(out + at, dropped(v, bits + in, mask.threshold, T(mask.scale)), d - j);
-    }
-  }
+  for (i64 row = lo * members; row < hi * members; ++row)
+    drop_row(x + row * d, out + row * d, d, mask.keys[row % members], word + row / members * words(d), mask);
 }
 
 // Tiles of at most `at_once` columns in a block (n, members, d); none reaches into two members.
@@ -116,12 +121,11 @@ INLINE R row_sum(const Matrix<T>& m, i64 i, const At& at, i64 used = R::width) {
   return sum;
 }
 
-template <class T> struct Product {  // out = A x, or drop(max(A x + bias, 0)); x: (m, members, d)
+template <class T> struct Product {  // out = A x; x: (m, d)
   Matrix<T> matrix;
-  const T *x, *bias;
+  const T* x;
   T* out;
-  i64 m, members, d;
-  Mask mask;
+  i64 m, d;
   i64 at_once = WIDEST<T>;  // columns of a tile
 };
 
@@ -130,31 +134,23 @@ template <class T> struct Product {  // out = A x, or drop(max(A x + bias, 0)); 
 // Registers of a row that is not whole reach into the next row; the last row of x has none, so a copy of it is read.
 // Entries are summed one after the other, so that leaving out those of value 0 changes no bit.
 template <class T> void multiply(const Product<T>& given, i64 lo, i64 hi, i64 from, i64 to, T* room) {
-  const auto tile = [&]<class R, class Whole>(R, Whole whole, i64 p, i64 first, i64 used) NOINLINE {
+  const auto tile = [&]<class R, class Whole>(R, Whole whole, i64, i64 first, i64 used) NOINLINE {
     const Product<T> s = given;  // a copy of its own stays in registers, whatever is written
-    const i64 wide = s.members * s.d, column = p * s.d + first, apart = room ? R::width : wide;
-    const T *x = s.x + column, scale = T(s.mask.scale);
-    for (i64 i = 0; room && i < s.m; ++i) store_row(room + i * apart, load_row<R>(x + i * wide, used), R::width);
+    const i64 apart = room ? R::width : s.d;
+    const T* x = s.x + first;
+    for (i64 i = 0; room && i < s.m; ++i) store_row(room + i * apart, load_row<R>(x + i * s.d, used), R::width);
     T last_row[R::width];
-    if (!whole && s.m) store_row(last_row, load_row<R>(x + (s.m - 1) * wide, used), R::width);
+    if (!whole && s.m) store_row(last_row, load_row<R>(x + (s.m - 1) * s.d, used), R::width);
     if (room) x = room;
-    R bias = s.bias ? load_row<R>(s.bias + column, used) : R{};
-    alignas(64) u16 bits[R::width + HASHED];
     for (i64 i = lo; i < hi; ++i) {
       R sum = row_sum<R, 1, true, true>(s.matrix, i, [&](i32 c) {
         const T* row = x + i64(u32(c)) * apart;
         return whole || c != s.m - 1 ? row : last_row;
       });
-      if (s.bias) each([]<class V>(int, V& v, V& b) { v += b, v = v < 0 ? V{} : v; }, sum, bias);
-      if (s.mask.keys) {
-        const i64 word = i * words(s.d) + first / PER_WORD;
-        for (i64 j = 0; j < used; j += HASHED) hash(bits + j, s.mask.keys[p], u64(word + j / PER_WORD));
-        each([&](int o, auto& v) { v = dropped(v, bits + o, s.mask.threshold, scale); }, sum);
-      }
-      store_row(s.out + i * wide + column, sum, used);
+      store_row(s.out + i * s.d + first, sum, used);
     }
   };
-  each_tile<T>(given.members, given.d, tile, given.at_once, from, to);
+  each_tile<T>(1, given.d, tile, given.at_once, from, to);
 }
 
 // ---- a Chebyshev series: T_1 = -A x, then T_k = -2 A T_{k-1} - T_{k-2}, which overwrites T_{k-2}

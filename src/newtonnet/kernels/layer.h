@@ -17,12 +17,10 @@ template <class T> struct Combine {
   i64 n, members, d, row, member, out_row, out_member;
 };
 
-// Mean and summed squared deviation of `before` rows and of `more` others whose sums around `centre` are given.
-template <class T>
-INLINE void merge(double& mean, double& deviation, i64 before, i64 more, T centre, T sum, T squares) {
-  const double shift = double(sum) / double(more), all = double(before + more);
-  const double delta = double(centre) + shift - mean;
-  deviation += std::max(0.0, double(squares) - shift * double(sum)) + delta * delta * double(before) * double(more) / all;
+// Mean and summed squared deviation of `before` rows, to which those of `more` others are added.
+INLINE void merge(double& mean, double& deviation, i64 before, i64 more, double their_mean, double their_deviation) {
+  const double delta = their_mean - mean, all = double(before + more);
+  deviation += their_deviation + delta * delta * double(before) * double(more) / all;
   mean += delta * double(more) / all;
 }
 
@@ -72,7 +70,9 @@ template <class T> void combine(const Combine<T>& given, i64 lo, i64 hi) {
       T parts[3][R::width];
       store_row(parts[0], centre, R::width), store_row(parts[1], sum, R::width), store_row(parts[2], squares, R::width);
       for (int k = 0; k < R::width; ++k) {
-        merge(mean[k], deviation[k], from - lo, to - from, parts[0][k], parts[1][k], parts[2][k]);
+        const double sum = double(parts[1][k]), shift = sum / double(to - from);
+        merge(mean[k], deviation[k], from - lo, to - from, double(parts[0][k]) + shift,
+              std::max(0.0, double(parts[2][k]) - shift * sum));
         parts[0][k] = T(mean[k]);
       }
       centre = load_row<R>(parts[0], R::width);
@@ -82,6 +82,156 @@ template <class T> void combine(const Combine<T>& given, i64 lo, i64 hi) {
     std::copy_n(deviation, used, s.deviation + column);
   });
 }
+
+// ---- dense products by tiles that stay in registers
+
+constexpr int TILE_ROWS = REGISTER_BYTES == 64 ? 12 : 6;   // with two registers each they fill the processor's
+template <class T> constexpr i64 PANEL = 2 * LANES<T>;      // columns of a tile
+template <class T> constexpr i64 LINE = 64 / i64(sizeof(T));  // numbers in a line of the caches
+constexpr i64 ROWS = 96;  // rows of a block that are worked on while they are in a core's own cache
+
+INLINE i64 rounded_up(i64 count, i64 to) { return (count + to - 1) / to * to; }
+// Rows this far apart start at different places of the cache, however wide they are.
+template <class T> INLINE i64 apart(i64 width) { return rounded_up(width, 2 * LINE<T>) + LINE<T>; }
+
+template <class T> struct Dense {  // C = A B, or C += A B
+  const T* a;        // number (i, k) at i * a_row + k * a_step
+  i64 a_row, a_step;
+  const T* b;        // row k of panel j, PANEL numbers, at j * b_panel + k * b_step
+  i64 b_step, b_panel;
+  T* c;
+  i64 c_row, rows, inner, columns;
+  bool add;
+};
+
+template <int R, class T> NOINLINE void tile(const Dense<T>& s, const T* a, const T* b, T* c, i64 used) {
+  using V = Vector<T, LANES<T>>;
+  const i64 row = s.a_row, step = s.a_step, b_step = s.b_step;
+  V left[R] = {}, right[R] = {};
+  for (i64 k = s.inner; k > 0; --k, a += step, b += b_step) {
+    const V x = load<V>(b), y = load<V>(b + LANES<T>);
+#pragma GCC unroll 12
+    for (int r = 0; r < R; ++r) left[r] += x * a[r * row], right[r] += y * a[r * row];
+  }
+#pragma GCC unroll 12
+  for (int r = 0; r < R; ++r, c += s.c_row) {
+    const i64 more = std::max<i64>(used - LANES<T>, 0);
+    if (s.add) left[r] += load_part<V>(c, used), right[r] += load_part<V>(c + LANES<T>, more);
+    store_part(c, left[r], used);
+    store_part(c + LANES<T>, right[r], more);
+  }
+}
+
+template <int R = TILE_ROWS, class T> INLINE void tile_of(i64 rows, const Dense<T>& s, const T* a, const T* b, T* c, i64 used) {
+  if constexpr (R > 1) {
+    if (rows < R) return tile_of<R - 1>(rows, s, a, b, c, used);
+  }
+  tile<R>(s, a, b, c, used);
+}
+
+template <class T> void multiply(const Dense<T>& s) {
+  for (i64 j = 0; j < s.columns; j += PANEL<T>) {
+    for (i64 i = 0; i < s.rows; i += TILE_ROWS) {
+      tile_of(s.rows - i, s, s.a + i * s.a_row, s.b + j / PANEL<T> * s.b_panel, s.c + i * s.c_row + j, s.columns - j);
+    }
+  }
+}
+
+// A matrix of `inner` rows in panels for a product; its number (k, j) is at k * row + j * step.
+template <class T> void pack(const T* from, i64 row, i64 step, i64 inner, i64 columns, T* to) {
+  for (i64 j = 0; j < columns; j += PANEL<T>) {
+    for (i64 k = 0; k < inner; ++k) {
+      for (i64 c = j; c < j + PANEL<T>; ++c) *to++ = c < columns ? from[k * row + c * step] : T(0);
+    }
+  }
+}
+
+// ---- a linear layer on a graph: U = X W_0 + A_1 X W_1 + ..., and its gradients
+
+template <class T> struct Linear {
+  const Matrix<T>* matrices;  // A_1 to A_{maps - 1}
+  const T *x, *weight;        // (n, members, d); (members, maps, d, h) in panels, each map of `packed` numbers
+  Combine<T> rest;            // what follows; its rows are read and written at `out`
+  i64 n, members, maps, d, h, packed;
+};
+
+// Rows lo to hi of A x for one member into `out`, the top one first.
+template <class T>
+void gather(const Matrix<T>& matrix, const T* x, i64 n, i64 row, i64 d, T* out, i64 out_row, i64 lo, i64 hi) {
+  combine(Combine<T>{.matrix = {matrix.rows + lo, matrix.columns, matrix.values}, .own = nullptr, .near = x, .out = out,
+                     .scale = nullptr, .shift = nullptr, .mask = {}, .mean = nullptr, .deviation = nullptr, .n = n,
+                     .members = 1, .d = d, .row = row, .member = d, .out_row = out_row, .out_member = d},
+          0, hi - lo);
+}
+
+// `room` for ROWS rows and for the moments of one member.
+template <class T> void linear(const Linear<T>& s, i64 lo, i64 hi, T* room, double* moments) {
+  const i64 row = s.members * s.d, out_row = s.members * s.h, between = apart<T>(s.d);
+  for (i64 p = 0; p < s.members; ++p) {
+    Combine<T> rest = s.rest;  // of this member alone
+    const i64 column = p * s.h;
+    rest.out += column, rest.own = rest.out, rest.members = 1;
+    if (rest.scale) rest.scale += column, rest.shift += column;
+    if (rest.mask.keys) rest.mask.keys += p;
+    double *mean = rest.mean, *deviation = rest.deviation;
+    if (mean) {
+      std::fill_n(mean += column, s.h, 0.0), std::fill_n(deviation += column, s.h, 0.0);
+      rest.mean = moments, rest.deviation = moments + s.h;
+    }
+    for (i64 from = lo; from < hi; from += ROWS) {
+      const i64 to = std::min(hi, from + ROWS);
+      Dense<T> product{s.x + from * row + p * s.d, row, 1, s.weight + p * s.maps * s.packed, PANEL<T>, s.d * PANEL<T>,
+                       rest.out + from * out_row, out_row, to - from, s.d, s.h, false};
+      multiply(product);
+      product.a = room, product.a_row = between, product.add = true;
+      for (i64 k = 1; k < s.maps; ++k) {
+        gather(s.matrices[k - 1], s.x + p * s.d, s.n, row, s.d, room, between, from, to);
+        product.b += s.packed;
+        multiply(product);
+      }
+      if (rest.scale || mean) combine(rest, from, to);
+      for (i64 j = 0; mean && j < s.h; ++j) merge(mean[j], deviation[j], from - lo, to - from, moments[j], moments[s.h + j]);
+    }
+  }
+}
+
+template <class T> struct LinearBack {
+  const Matrix<T>* matrices;  // the transposes of A_1 to A_{maps - 1}
+  const T *x, *of_u, *weight;  // (n, members, d), (n, members, h); (members, maps, h, d) in panels of `packed` numbers
+  T *of_x, *of_weight;         // (n, members, d), or null; (members, maps, d, h) of these rows alone
+  i64 n, members, maps, d, h, packed;
+};
+
+template <class T> i64 room_for_linear_back(i64 maps, i64 d, i64 h) {
+  return ROWS * (apart<T>(d) + apart<T>(maps * h)) + PANEL<T>;  // the last panel may reach behind
+}
+
+// Both gradients of a block come from the rows of U' and A' U', which are gathered once.
+template <class T> void linear_back(const LinearBack<T>& s, i64 lo, i64 hi, T* room) {
+  const i64 row = s.members * s.d, u_row = s.members * s.h, x_apart = apart<T>(s.d), u_apart = apart<T>(s.maps * s.h);
+  T *x = room, *u = room + ROWS * x_apart;
+  for (i64 p = 0; p < s.members; ++p) {
+    const T *of_u = s.of_u + p * s.h, *weight = s.weight + p * s.maps * s.packed;
+    T* of_weight = s.of_weight + p * s.maps * s.d * s.h;
+    for (i64 from = lo; from < hi; from += ROWS) {
+      const i64 rows = std::min(hi - from, ROWS);
+      for (i64 i = 0; i < rows; ++i) {
+        std::copy_n(s.x + (from + i) * row + p * s.d, s.d, x + i * x_apart);
+        std::copy_n(of_u + (from + i) * u_row, s.h, u + i * u_apart);
+      }
+      for (i64 k = 1; k < s.maps; ++k) gather(s.matrices[k - 1], of_u, s.n, u_row, s.h, u + k * s.h, u_apart, from, from + rows);
+      for (i64 k = 0; k < s.maps; ++k) {
+        if (s.of_x) {
+          multiply<T>({u + k * s.h, u_apart, 1, weight + k * s.packed, PANEL<T>, s.h * PANEL<T>,
+                       s.of_x + from * row + p * s.d, row, rows, s.h, s.d, k > 0});
+        }
+        multiply<T>({x, 1, x_apart, u + k * s.h, u_apart, PANEL<T>, of_weight + k * s.d * s.h, s.h, s.d, rows, s.h, from > lo});
+      }
+    }
+  }
+}
+
+// ---- gradients of what follows the sum
 
 // From the gradient of y = drop(max(z, 0)) to that of z, which is 0 where y is, and on to that of the layer's sum u.
 template <class T> struct Activation {

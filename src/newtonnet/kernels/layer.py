@@ -1,5 +1,8 @@
 """A layer of a stack in few passes over memory: sum, batch normalisation, ReLU and dropout, and their gradients."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -41,6 +44,61 @@ def combine(
     work = out.numel() * 8 + (0 if matrix is None else matrix[0].entries * population * d)
     native().combine(pattern, *arrays(values, x, out, scale, shift), mask, *arrays(found), threads_for(work))
     return out, found
+
+
+def graph_linear(
+    matrices: Sequence[Entries],
+    x: Tensor,
+    weight: Tensor,
+    *,
+    lines: tuple[Tensor, Tensor] | None = None,
+    mask: Mask | None = None,
+    moments: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """X W_0 + A_1 X W_1 + ... in one pass; then drop(max(scale x + shift, 0)) with ``lines``.
+
+    Args:
+        matrices: A_1 to A_m, each ``(n, n)``.
+        x: contiguous, ``(n, P, d)``.
+        weight: contiguous, ``(P, 1 + m, d, h)``.
+        lines: scale and shift of every column, ``(P, h)``.
+        mask: dropout of the result, with ``lines``.
+        moments: as in :func:`combine`.
+
+    Returns:
+        The result, ``(n, P, h)``, and the moments, float64, ``(2, P, h)``, or None.
+    """
+    n, population, _ = x.shape
+    h = weight.shape[3]
+    out = x.new_empty(n, population, h)
+    found = x.new_empty(2, population, h, dtype=torch.float64) if moments else None
+    scale, shift = (None, None) if lines is None else (line.contiguous() for line in lines)
+    blocks = arrays(x, weight, out, scale, shift)
+    native().linear(*_checked(matrices, n), *blocks, mask, *arrays(found), threads_for(n * weight.numel()))
+    return out, found
+
+
+def graph_linear_gradients(
+    matrices: Sequence[Entries], gradient: Tensor, x: Tensor, weight: Tensor, *, inputs: bool = True
+) -> tuple[Tensor | None, Tensor]:
+    """Gradients of x ``(n, P, d)`` and the weight ``(P, 1 + m, d, h)`` from that of :func:`graph_linear`.
+
+    Args:
+        matrices: the transposes of those given there.
+        gradient: contiguous, ``(n, P, h)``.
+        x: as given there.
+        weight: as given there.
+        inputs: find the gradient of x; None otherwise.
+    """
+    of_x, of_weight = torch.empty_like(x) if inputs else None, torch.empty_like(weight)
+    blocks = arrays(gradient, x, weight, of_x, of_weight)
+    native().linear_back(*_checked(matrices, len(x)), *blocks, threads_for(2 * len(x) * weight.numel()))
+    return of_x, of_weight
+
+
+def _checked(matrices: Sequence[Entries], rows: int) -> tuple[list[Any], list[Any]]:
+    """The patterns for a block of so many rows, and their values."""
+    return [pattern.check(rows) for pattern, _ in matrices], arrays(*(values for _, values in matrices))
 
 
 def gather(matrix: Entries, block: Tensor) -> None:

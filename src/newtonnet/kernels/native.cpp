@@ -6,6 +6,7 @@
 #include <ranges>
 #include <sstream>
 
+#include "encoder.h"
 #include "kernels.h"
 #include "layer.h"
 
@@ -83,8 +84,8 @@ Mask checked(const GivenMask& given, i64 members) {
 // ---- threads
 
 // Calls f(lo, hi, thread) for shares of n rows; with row pointers, shares of equal work: entries and a little per row.
-template <class F> void in_shares(Team& team, i64 n, const i32* rows, const F& f) {
-  const auto work = [&](i64 row) { return (rows ? rows[row] : 0) + 2 * row; };
+template <class F> void in_shares(Team& team, i64 n, const i32* rows, const F& f, i64 per_row = 2) {
+  const auto work = [&](i64 row) { return (rows ? rows[row] : 0) + per_row * row; };
   const auto all = std::views::iota(i64(0), n);
   const auto bound = [&](i64 thread) {  // the first row that has this share of the work before it
     if (thread == team.size) return n;
@@ -150,9 +151,9 @@ void run_series(const Operator<T>& op, Block<T> x, Maybe<T> other, Block<T> coef
   T* products = write("inner products", inner, {terms, columns});
   if (products) std::fill_n(products, terms * columns, T(0));
   if (x.size() == 0) return;
-  // So many columns at once that a block stays in the cache, if eight do; rows fill lines of 64 bytes.
+  // So many columns at once that a block stays in the cache; rows fill lines of 64 bytes, at least one.
   const i64 fitting = LAST_CACHE / (n * i64(sizeof(T))), line = 64 / i64(sizeof(T));
-  s.at_once = std::min({columns, WIDEST<T>, std::max<i64>(fitting / line * line, 8)});
+  s.at_once = std::min({columns, WIDEST<T>, std::max<i64>(fitting / line, 1) * line});
   s.prefetch = n * s.at_once * i64(sizeof(T)) > CORE_CACHE;
   py::gil_scoped_release unlocked;
   Team team(std::min(threads, n));
@@ -169,26 +170,19 @@ void run_series(const Operator<T>& op, Block<T> x, Maybe<T> other, Block<T> coef
   if (products) add_up(s.inner, team.size, terms * columns, products);
 }
 
-template <class T>
-void run_multiply(const Csr& matrix, Block<T> values, Block<T> x, Block<T> out, Maybe<T> bias, const GivenMask& mask,
-                  i64 threads) {
-  const auto [m, members, d] = sizes<3>("x", x);
+template <class T> void run_multiply(const Csr& matrix, Block<T> values, Block<T> x, Block<T> out, i64 threads) {
+  const auto [m, d] = sizes<2>("x", x);
   const i64 n = matrix.n;
-  Product<T> s{matrix.with(read("values", values, {matrix.entries})), x.data(), read("bias", bias, {members, d}),
-               write("out", out, {n, members, d}), m, members, d, checked(mask, members)};
+  Product<T> s{matrix.with(read("values", values, {matrix.entries})), x.data(), write("out", out, {n, d}), m, d};
   if (out.size() == 0) return;
   py::gil_scoped_release unlocked;
-  if (!s.bias && !s.mask.keys) {  // no need to distinguish members
-    s.d *= s.members;
-    s.members = 1;
-  }
   // A wide block that is read often goes tile by tile through a core's own cache.
   const i64 fitting = TILE / (std::max<i64>(m, 1) * i64(sizeof(T))), line = 64 / i64(sizeof(T));
   const i64 at_once = std::min(WIDEST<T>, fitting / line * line);
-  const bool often = members * d >= WIDE && matrix.entries >= OFTEN * m;
-  const bool copied = often && at_once > 0 && tiles(s.members, s.d, at_once) >= threads;
+  const bool often = d >= WIDE && matrix.entries >= OFTEN * m;
+  const bool copied = often && at_once > 0 && tiles(1, d, at_once) >= threads;
   if (copied) s.at_once = at_once;
-  const i64 all = tiles(s.members, s.d, s.at_once);
+  const i64 all = tiles(1, d, s.at_once);
   Team team(std::min(threads, copied ? all : n));
   if (!copied) {
     in_shares(team, n, s.matrix.rows, [&](i64 lo, i64 hi, int) { multiply<T>(s, lo, hi, 0, all, nullptr); });
@@ -263,7 +257,119 @@ void run_adam(Block<T> parameter, Block<T> gradient, Block<T> first, Block<T> se
   }
 }
 
+// ---- the encoder of sparse features
+
+// The entries of a matrix, those of value 0 left out where there may be many.
+template <class T>
+Entries<T> entries_of(const Matrix<T>& m, const i64* order, i64 n, i64 count, bool gaps, Team& team, Workspace& room) {
+  if (!gaps && !order) return {m.rows, m.rows + 1, m.columns, m.values};
+  const Thinned<T> to{room.array<i32>(n), room.array<i32>(n), room.array<i32>(count + 1), room.array<T>(count + 1)};
+  in_shares(team, n, m.rows, [&](i64 lo, i64 hi, int) { thin(m, order, lo, hi, to); });
+  return {to.begin, to.end, to.columns, to.values};
+}
+
+// Calls f(member, part, parts, thread) so that each thread has members of its own, or, of few members, parts of all.
+template <class F> void by_member(Team& team, i64 members, const F& f) {
+  std::atomic<i64> next{0};
+  const bool whole = members >= 2 * team.size;
+  team.run([&](int thread) {
+    if (!whole) {
+      for (i64 p = 0; p < members; ++p) f(p, i64(thread), team.size, thread);
+      return;
+    }
+    for (i64 p = next++; p < members; p = next++) f(p, i64(0), i64(1), thread);
+  });
+}
+
+template <class T>
+void run_encode(const Csr& matrix, Block<T> values, bool gaps, Block<T> weight1, Block<T> bias1, Block<T> weight2,
+                Block<T> bias2, const GivenMask& mask, const GivenMask& last, Maybe<T> hidden, Block<T> out,
+                i64 threads) {
+  const auto [features, members, d] = sizes<3>("the first weight", weight1);
+  const i64 classes = sizes<2>("the second bias", bias2)[1], n = matrix.n;
+  Encoder<T> s{.x = {}, .weight1 = weight1.data(), .bias1 = read("the first bias", bias1, {members, d}),
+               .weight2 = read("the second weight", weight2, {members, d, classes}),
+               .bias2 = read("the second bias", bias2, {members, classes}),
+               .hidden = write("hidden", hidden, {members, n, d}), .out = write("out", out, {n, members, classes}),
+               .mask = checked(mask, members), .last = checked(last, members), .n = n, .features = features,
+               .members = members, .d = d, .classes = classes};
+  require(d > 0 && classes > 0, "a layer must have one number or more, got ", d, " and ", classes);
+  const Matrix<T> x = matrix.with(read("values", values, {matrix.entries}));
+  if (out.size() == 0) return;
+  py::gil_scoped_release unlocked;
+  Team team(std::min(threads, n));
+  Workspace room;
+  s.x = entries_of(x, nullptr, n, matrix.entries, gaps, team, room);
+  const i64 own = (features + classes) * TILE_WIDTH<T>;
+  T* rooms = room.array<T>(own * team.size);
+  by_member(team, members, [&](i64 p, i64 part, i64 parts, int thread) {
+    encode(s, p, n * part / parts, n * (part + 1) / parts, rooms + thread * own);
+  });
+}
+
+// `order` has the place of each entry's value, which Python checked.
+template <class T>
+void run_encode_back(const Csr& turned, Block<i64> order, Block<T> values, i64 block, Block<T> gradient,
+                     Block<T> hidden, Block<T> weight2, double scale, Block<T> of_weight1, Block<T> of_bias1,
+                     Block<T> of_weight2, i64 threads) {
+  const auto [members, n, d] = sizes<3>("hidden", hidden);
+  const i64 classes = sizes<3>("gradient", gradient)[2];
+  const i64 features = sizes<3>("gradient of the first weight", of_weight1)[0];
+  require(block > 0, "a block must have one row or more");
+  const i64 blocks = (n + block - 1) / block;
+  require(turned.n == blocks * features, "the matrix must have ", blocks * features, " rows, got ", turned.n);
+  EncoderBack<T> s{.turned = {}, .hidden = hidden.data(),
+                   .weight2 = read("the second weight", weight2, {members, d, classes}),
+                   .gradient = read("gradient", gradient, {n, members, classes}),
+                   .of_weight1 = write("gradient of the first weight", of_weight1, {features, members, d}),
+                   .of_bias1 = write("gradient of the first bias", of_bias1, {members, d}),
+                   .of_weight2 = write("gradient of the second weight", of_weight2, {members, d, classes}),
+                   .scale = T(scale), .n = n, .features = features, .members = members, .d = d, .classes = classes,
+                   .block = block};
+  const Matrix<T> x = turned.with(read("values", values, {turned.entries}));
+  const i64* places = read("order", order, {turned.entries});
+  for (Block<T>* sum : {&of_weight1, &of_bias1, &of_weight2}) {
+    if (n == 0) std::fill_n(sum->mutable_data(), sum->size(), T(0));
+  }
+  if (hidden.size() == 0) return;
+  py::gil_scoped_release unlocked;
+  Team team(std::min(threads, n));
+  Workspace room;
+  s.turned = entries_of(x, places, turned.n, turned.entries, true, team, room);
+  const bool shared = members < 2 * team.size && team.size > 1;
+  const i64 height = std::min(block, n) * TILE_WIDTH<T>, own = (2 * classes + features) * TILE_WIDTH<T>;
+  const i64 few = members * d, many = few * classes, sums = shared ? few + many : 0;
+  T* rooms = room.array<T>(team.size * (height + own + sums));
+  T *small = rooms + team.size * height, *parts_of_bias = small + team.size * own;
+  T* parts_of_weight = parts_of_bias + team.size * few;
+  std::vector<int> targets(size_t(team.size));
+  by_member(team, members, [&](i64 p, i64 part, i64 parts, int thread) {
+    EncoderBack<T> mine = s;
+    if (shared) mine.of_bias1 = parts_of_bias + thread * few, mine.of_weight2 = parts_of_weight + thread * many;
+    T* z = shared ? rooms : rooms + thread * height;
+    encode_back(mine, p, part, parts, z, small + thread * own, [&] { if (shared) team.meet(targets[size_t(thread)]); });
+    if (shared) team.meet(targets[size_t(thread)]);
+  });
+  if (!shared) return;
+  add_up(parts_of_bias, team.size, few, s.of_bias1);
+  add_up(parts_of_weight, team.size, many, s.of_weight2);
+}
+
 // ---- a layer of a stack
+
+// Mean and variance of every column from those that each thread found for its share of rows.
+void all_moments(const double* parts, const std::vector<i64>& counts, i64 columns, double* found) {
+  for (i64 k = 0; k < columns; ++k) {
+    double mean = 0, deviation = 0;
+    i64 before = 0;
+    for (size_t thread = 0; thread < counts.size(); before += counts[thread++]) {
+      const double* part = parts + 2 * columns * i64(thread) + k;
+      if (counts[thread]) merge(mean, deviation, before, counts[thread], *part, part[columns]);
+    }
+    found[k] = mean;
+    found[columns + k] = deviation / double(before);
+  }
+}
 
 // The rows of x, or of its left half plus A times its right half where a matrix is given; then scaled, shifted, cut at
 // 0 and dropped. `moments` (2, members, d) gets every column's mean and variance.
@@ -296,21 +402,96 @@ void run_combine(const std::optional<Csr>& matrix, Maybe<T> values, Block<T> x, 
     counts[size_t(thread)] = hi - lo;
     combine(part, lo, hi);
   });
-  for (i64 k = 0; found && k < columns; ++k) {
-    double mean = 0, deviation = 0;
-    i64 before = 0;
-    for (i64 thread = 0; thread < team.size; ++thread) {
-      const double* part = parts + 2 * columns * thread;
-      const i64 more = counts[size_t(thread)];
-      if (!more) continue;
-      const double delta = part[k] - mean, all = double(before + more);
-      mean += delta * double(more) / all;
-      deviation += part[columns + k] + delta * delta * double(before) * double(more) / all;
-      before += more;
-    }
-    found[k] = mean;
-    found[columns + k] = deviation / double(n);
+  if (found) all_moments(parts, counts, columns, found);
+}
+
+template <class T>
+std::vector<Matrix<T>> checked(const std::vector<Csr>& matrices, const std::vector<Block<T>>& values, i64 n) {
+  require(values.size() == matrices.size(), "values must be given with their matrices");
+  std::vector<Matrix<T>> found;
+  for (size_t k = 0; k < matrices.size(); ++k) {
+    require(matrices[k].n == n, "the matrix must have ", n, " rows");
+    found.push_back(matrices[k].with(read("values", values[k], {matrices[k].entries})));
   }
+  return found;
+}
+
+// Entries and rows of a linear layer are weighed by their time: a number that is gathered takes about four times as long
+// as one that is multiplied with a weight.
+template <class T, class F>
+void in_linear_shares(Team& team, i64 n, const std::vector<Matrix<T>>& matrices, i64 maps, i64 h, const F& f) {
+  in_shares(team, n, matrices.empty() ? nullptr : matrices[0].rows, f, std::max<i64>(maps * h / 4, 1));
+}
+
+// X W_0 + A_1 X W_1 + ...; then scaled, shifted, cut at 0 and dropped, or with its moments, as in `combine`.
+template <class T>
+void run_linear(const std::vector<Csr>& matrices, const std::vector<Block<T>>& values, Block<T> x, Block<T> weight,
+                Block<T> out, Maybe<T> scale, Maybe<T> shift, const GivenMask& mask, Maybe<double> moments,
+                i64 threads) {
+  const auto [n, members, d] = sizes<3>("x", x);
+  const i64 h = sizes<3>("out", out)[2], maps = i64(matrices.size()) + 1, columns = members * h;
+  const std::vector<Matrix<T>> all = checked(matrices, values, n);
+  const T* from = read("weight", weight, {members, maps, d, h});
+  T* to = write("out", out, {n, members, h});
+  Linear<T> s{.matrices = all.data(), .x = x.data(), .weight = nullptr,
+              .rest = {.matrix = {}, .own = to, .near = to, .out = to, .scale = read("scale", scale, {members, h}),
+                       .shift = read("shift", shift, {members, h}), .mask = checked(mask, members), .mean = nullptr,
+                       .deviation = nullptr, .n = n, .members = members, .d = h, .row = columns, .member = h,
+                       .out_row = columns, .out_member = h},
+              .n = n, .members = members, .maps = maps, .d = d, .h = h, .packed = rounded_up(h, PANEL<T>) * d};
+  require(!s.rest.scale == !s.rest.shift, "scale and shift must be given together");
+  require(s.rest.scale || !s.rest.mask.keys, "a mask must be given with scale and shift");
+  double* found = write("moments", moments, {2, members, h});
+  if (out.size() == 0) return clear(moments);
+  py::gil_scoped_release unlocked;
+  Team team(std::min(threads, n));
+  Workspace room;
+  const i64 own = ROWS * apart<T>(d);
+  T *packed = room.array<T>(members * maps * s.packed), *rooms = room.array<T>(team.size * own);
+  double* parts = found ? room.array<double>(2 * (columns + h) * team.size) : nullptr;
+  for (i64 k = 0; k < members * maps; ++k) pack(from + k * d * h, h, 1, d, h, packed + k * s.packed);
+  s.weight = packed;
+  std::vector<i64> counts(size_t(team.size));
+  in_linear_shares(team, n, all, maps, h, [&](i64 lo, i64 hi, int thread) {
+    Linear<T> part = s;
+    if (found) part.rest.mean = parts + 2 * columns * thread, part.rest.deviation = part.rest.mean + columns;
+    counts[size_t(thread)] = hi - lo;
+    linear(part, lo, hi, rooms + thread * own, found ? parts + 2 * columns * team.size + 2 * h * thread : nullptr);
+  });
+  if (found) all_moments(parts, counts, columns, found);
+}
+
+// Gradients of x, where it is wanted, and the weight from that of X W_0 + A_1 X W_1 + ...; the matrices are the transposes.
+template <class T>
+void run_linear_back(const std::vector<Csr>& matrices, const std::vector<Block<T>>& values, Block<T> of_u, Block<T> x,
+                     Block<T> weight, Maybe<T> of_x, Block<T> of_weight, i64 threads) {
+  const auto [n, members, d] = sizes<3>("x", x);
+  const i64 h = sizes<3>("gradient", of_u)[2], maps = i64(matrices.size()) + 1, all = members * maps * d * h;
+  const std::vector<Matrix<T>> turned = checked(matrices, values, n);
+  const T* from = read("weight", weight, {members, maps, d, h});
+  LinearBack<T> s{.matrices = turned.data(), .x = x.data(), .of_u = read("gradient", of_u, {n, members, h}),
+                  .weight = nullptr, .of_x = write("gradient of x", of_x, {n, members, d}),
+                  .of_weight = write("gradient of the weight", of_weight, {members, maps, d, h}), .n = n,
+                  .members = members, .maps = maps, .d = d, .h = h, .packed = rounded_up(d, PANEL<T>) * h};
+  T* total = s.of_weight;
+  py::gil_scoped_release unlocked;
+  std::fill_n(total, all, T(0));
+  if (h == 0 && s.of_x) std::fill_n(s.of_x, n * members * d, T(0));
+  if (n * members * d == 0 || h == 0) return;
+  Team team(std::min(threads, n));
+  Workspace room;
+  const i64 own = rounded_up(room_for_linear_back<T>(maps, d, h), LINE<T>);
+  T *packed = room.array<T>(members * maps * s.packed), *rooms = room.array<T>(team.size * own);
+  T* parts = room.array<T>(team.size * all);
+  for (i64 k = 0; k < members * maps; ++k) pack(from + k * d * h, 1, h, h, d, packed + k * s.packed);
+  s.weight = packed;
+  in_linear_shares(team, n, turned, maps, h, [&](i64 lo, i64 hi, int thread) {
+    LinearBack<T> part = s;
+    part.of_weight = parts + thread * all;
+    if (lo == hi) std::fill_n(part.of_weight, all, T(0));
+    linear_back(part, lo, hi, rooms + thread * own);
+  });
+  add_up(parts, team.size, all, total);
 }
 
 // The right half of a block (n, members, 2 d) becomes A times its left half.
@@ -416,8 +597,12 @@ template <class T> void add_kernels(py::module_& m, const char* name) {
   add(m, "multiply", run_multiply<T>);
   add(m, "drop", run_drop<T>);
   add(m, "backward", run_backward<T>);
+  add(m, "encode", run_encode<T>);
+  add(m, "encode_back", run_encode_back<T>);
   add(m, "adam", run_adam<T>);
   add(m, "combine", run_combine<T>);
+  add(m, "linear", run_linear<T>);
+  add(m, "linear_back", run_linear_back<T>);
   add(m, "gather", run_gather<T>);
   add(m, "activation", run_activation<T>);
   add(m, "row_norm", run_row_norm<T>);

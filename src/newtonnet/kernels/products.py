@@ -1,4 +1,4 @@
-"""Sparse products, and the gradients of an encoder's second layer."""
+"""Sparse products, the encoder of sparse features and its gradients, and those of a dense one's second layer."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -77,10 +77,8 @@ def multiply(
     *,
     order: Tensor | None = None,
     gaps: bool = False,
-    bias: Tensor | None = None,
-    mask: Mask | None = None,
 ) -> Tensor:
-    """A x, or with a bias drop(max(A x + bias, 0)) in one pass.
+    """A x.
 
     Args:
         pattern: the entries of A, ``(n, m)``.
@@ -88,8 +86,6 @@ def multiply(
         x: contiguous, ``(m, P, d)``.
         order: int64 position of each entry's value among the values; in place if not given.
         gaps: many of the values are 0, so that leaving them out may be worth a pass; the result is the same.
-        bias: contiguous, ``(P, d)``.
-        mask: dropout of the result, after the bias.
 
     Returns:
         Shape ``(n, P, d)``.
@@ -101,7 +97,7 @@ def multiply(
     if gaps and population * d >= WORTH_THINNING and values.shape == (pattern.entries,):
         checked, values = _without_zeros(pattern, values)
     out = x.new_empty(len(pattern.rows) - 1, population, d)
-    native().multiply(checked, *arrays(values, x, out, bias), mask, threads_for(len(values) * population * d))
+    native().multiply(checked, *arrays(values, x.flatten(1), out.flatten(1)), threads_for(len(values) * population * d))
     return out
 
 
@@ -154,6 +150,110 @@ def series(
     blocks = arrays(x, against, coefficients, out, inner)
     native().series(operator, *blocks, threads_for(entries * coefficients.numel()))
     return out, inner
+
+
+def encode(
+    pattern: Pattern,
+    values: Tensor,
+    weights: tuple[Tensor, Tensor, Tensor, Tensor],
+    *,
+    gaps: bool,
+    masks: tuple[Mask | None, Mask | None],
+    keep: bool,
+) -> tuple[Tensor, Tensor | None]:
+    """drop(drop(max(X W1 + b1, 0)) W2 + b2) in one pass.
+
+    Args:
+        pattern: the entries of X, ``(n, F)``.
+        values: their values.
+        weights: contiguous W1 ``(F, P, d)``, b1 ``(P, d)``, W2 ``(P, d, C)`` and b2 ``(P, C)``.
+        gaps: many of the values are 0, and are left out.
+        masks: dropout of the hidden layer and of the result.
+        keep: return the hidden layer too.
+
+    Returns:
+        The result, ``(n, P, C)``, and the hidden layer, ``(P, n, d)``, or None.
+    """
+    (features, members, d), n, classes = weights[0].shape, len(pattern.rows) - 1, weights[3].shape[1]
+    out = values.new_empty(n, members, classes)
+    hidden = values.new_empty(members, n, d) if keep else None
+    work = threads_for((len(values) + n * classes) * members * d)
+    native().encode(
+        pattern.check(features), arrays(values)[0], gaps, *arrays(*weights), *masks, *arrays(hidden, out), work
+    )
+    return out, hidden
+
+
+@dataclass(frozen=True, eq=False)
+class Turned:
+    """The transpose of a sparse matrix ``(n, F)``, block by block of its rows.
+
+    Attributes:
+        pattern: row b F + f has the entries of column f in block b; its column indices are rows of the matrix.
+        order: position of each entry's value among the matrix's values, int64.
+        block: rows of a block.
+        shape: n and F.
+    """
+
+    pattern: Pattern
+    order: Tensor
+    block: int
+    shape: tuple[int, int]
+
+    @cached_property
+    def native(self) -> Any:
+        """The checked pattern as the kernels read it."""
+        checked, (n, features) = self.pattern.check(self.shape[0]), self.shape
+        blocks = torch.arange(-(-n // self.block)).repeat_interleave(features)
+        if len(self.pattern.rows) != len(blocks) + 1:
+            raise ValueError(f"the transpose must have {len(blocks)} rows, got {len(self.pattern.rows) - 1}")
+        rows = blocks.repeat_interleave(self.pattern.rows.diff()) * self.block
+        columns = self.pattern.columns[: self.pattern.entries]
+        if ((columns < rows) | (columns >= rows + self.block)).any():
+            raise ValueError(f"every entry must lie in its block of {self.block} rows")
+        if not torch.equal(self.order.sort().values, torch.arange(self.pattern.entries)):
+            raise ValueError(f"order must hold every place from 0 to {self.pattern.entries - 1} once")
+        return checked
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Turned, (self.pattern, self.order, self.block, self.shape)
+
+
+def turn(matrix: Tensor, block: int) -> Turned:
+    """The transpose of a torch CSR matrix on the CPU with int32 indices."""
+    n, features = matrix.shape
+    rows = torch.arange(n).repeat_interleave(matrix.crow_indices().diff())
+    cells = rows // block * features + matrix.col_indices()
+    cells, order = cells.sort(stable=True)
+    pointers = torch.searchsorted(cells, torch.arange(-(-n // block) * features + 1)).int()
+    columns = torch.cat([rows[order].int(), torch.zeros(AHEAD, dtype=torch.int32)])
+    return Turned(Pattern(pointers, columns), order, block, (n, features))
+
+
+def encode_gradients(
+    turned: Turned, values: Tensor, gradient: Tensor, hidden: Tensor, weight2: Tensor, scale: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """From the gradient of drop(max(X W1 + b1, 0)) W2 to those of W1, b1 and W2.
+
+    Args:
+        turned: the entries of X.
+        values: their values; those that are 0 are left out.
+        gradient: contiguous, ``(n, P, C)``.
+        hidden: the hidden layer that :func:`encode` kept, ``(P, n, d)``.
+        weight2: contiguous, ``(P, d, C)``.
+        scale: what dropout multiplied the kept hidden numbers by.
+
+    Returns:
+        Shapes ``(F, P, d)``, ``(P, d)`` and ``(P, d, C)``.
+    """
+    members, n, d = hidden.shape
+    if n != turned.shape[0]:
+        raise ValueError(f"hidden must have {turned.shape[0]} rows, got {n}")
+    blocks = [hidden.new_empty(turned.shape[1], members, d), hidden.new_empty(members, d), torch.empty_like(weight2)]
+    work = threads_for((len(values) + len(gradient) * weight2.shape[2]) * members * d)
+    given = arrays(turned.order, values), arrays(gradient, hidden, weight2), arrays(*blocks)
+    native().encode_back(turned.native, *given[0], turned.block, *given[1], scale, *given[2], work)
+    return blocks[0], blocks[1], blocks[2]
 
 
 def back(gradient: Tensor, weight: Tensor, hidden: Tensor, scale: float) -> tuple[Tensor, Tensor, Tensor]:

@@ -1,6 +1,7 @@
 // Threads that wait for the next call, and memory that a thread keeps for its next call.
 #pragma once
 #include <pthread.h>
+#include <sys/mman.h>
 
 #include <array>
 #include <atomic>
@@ -112,11 +113,14 @@ class Workspace {
  public:
   // An array of `count` numbers that starts a line of 64 bytes; a call may ask for five.
   template <class T> T* array(i64 count) {
-    constexpr size_t LARGEST_KEPT = 1 << 19;
+    constexpr size_t LARGEST_KEPT = 1 << 20;
     thread_local std::array<std::vector<Line>, 5> kept;
     const size_t lines = (size_t(count) * sizeof(T) + 63) / 64;
     std::vector<Line>& block = lines > LARGEST_KEPT ? own[next] : kept[next];
-    if (block.size() < lines) block = std::vector<Line>(lines);
+    if (block.size() < lines) {
+      block = std::vector<Line>(lines);
+      want_large_pages(block.data(), lines * sizeof(Line));
+    }
     ++next;
     return reinterpret_cast<T*>(block.data());
   }
@@ -126,6 +130,15 @@ class Workspace {
     char bytes[64];
     Line() {}  // leaves the bytes as they are
   };
+
+  // Rows that are read at random from more pages than a core remembers wait for the tables of pages as well.
+  static void want_large_pages([[maybe_unused]] void* start, [[maybe_unused]] size_t bytes) {
+#ifdef MADV_HUGEPAGE
+    constexpr size_t SMALL = 4096, REMEMBERED = 2048 * SMALL;
+    const size_t skip = -reinterpret_cast<size_t>(start) % SMALL;
+    if (bytes > REMEMBERED) madvise(static_cast<char*>(start) + skip, bytes - skip, MADV_HUGEPAGE);
+#endif
+  }
 
   std::array<std::vector<Line>, 5> own;
   size_t next = 0;

@@ -50,20 +50,31 @@ def use_threads(count: int | None, *, torch_count: int | None = None) -> Iterato
         _count.reset(token)
 
 
-TRIM_THRESHOLD, MMAP_THRESHOLD, MMAP_MAX = -1, -3, -4
+TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD, MMAP_MAX = -1, -2, -3, -4
 """Numbers of glibc's ``mallopt`` parameters."""
 
-KEEPING = ((MMAP_MAX, 0), (TRIM_THRESHOLD, 2**31 - 1))
-"""No block is mapped on its own, and the end of the heap is not given back until it is 2 GB too long."""
+KEEPING = ((MMAP_MAX, 0), (TRIM_THRESHOLD, 2**31 - 1), (TOP_PAD, 128 << 20))
+"""No block is mapped on its own, the end of the heap is not given back until it is 2 GB too long, and the last free
+heap of another thread is not given back either."""
 
-USUAL = ((MMAP_MAX, 65_536), (MMAP_THRESHOLD, 32 << 20), (TRIM_THRESHOLD, 64 << 20))
+USUAL = ((MMAP_MAX, 65_536), (MMAP_THRESHOLD, 32 << 20), (TRIM_THRESHOLD, 64 << 20), (TOP_PAD, 128 << 10))
 """Where glibc arrives by itself in a process that frees large blocks."""
 
-OWN_CHOICE = ("MALLOC_MMAP_MAX_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_")
+OWN_CHOICE = ("MALLOC_MMAP_MAX_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_", "MALLOC_TRIM_THRESHOLD_")
 """Environment variables by which people set the same."""
 
 _users = 0
 _door = threading.Lock()
+
+
+def _open_door() -> None:
+    """A forked process does not wait for a thread of its parent."""
+    global _door
+    _door = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_open_door)
 
 
 @contextmanager

@@ -39,7 +39,7 @@ def encode(
     x = features.dropped(rate, noise, 0)
     mask, last = member_mask(rate, noise, stream=1), member_mask(output_rate, noise, stream=2)
     if not torch.is_grad_enabled():
-        return _encode(x, mask, last, weights)[0]
+        return _encode(x, mask, last, weights, keep=False)[0]
     encoded: Tensor = _Encoder.apply(x, mask, last, *weights)  # type: ignore[no-untyped-call]
     return encoded
 
@@ -77,7 +77,7 @@ class _Encoder(torch.autograd.Function):
         if isinstance(x, Entries) and len(weights) == 1:
             return x.product(weights[0])
         weight1, bias1, weight2, bias2 = weights
-        encoded, hidden = _encode(x, mask, last, (weight1, bias1, weight2, bias2))
+        encoded, hidden = _encode(x, mask, last, (weight1, bias1, weight2, bias2), keep=True)
         ctx.save_for_backward(*((x, weight1, bias1, weight2) if isinstance(x, Tensor) else (hidden, weight2)))
         return encoded
 
@@ -90,8 +90,13 @@ class _Encoder(torch.autograd.Function):
         scale = 1.0 if ctx.mask is None else ctx.mask.scale
         if ctx.entries is not None:
             hidden, weight2 = ctx.saved_tensors
-            inner, second, bias = _back(gradient, weight2, hidden, scale)
-            return None, None, None, ctx.entries.transposed_product(inner), bias, second, gradient.sum(dim=0)
+            return (
+                None,
+                None,
+                None,
+                *_entry_gradients(ctx.entries, gradient, hidden, weight2, scale),
+                gradient.sum(dim=0),
+            )
         x, weight1, bias1, weight2 = ctx.saved_tensors
         gradients = [torch.zeros_like(weight) for weight in (weight1.flatten(1), bias1, weight2)]
         for lo, hi in _blocks(x, bias1):
@@ -104,19 +109,35 @@ class _Encoder(torch.autograd.Function):
 
 
 def _encode(
-    x: Tensor | Entries, mask: Mask | None, last: Mask | None, weights: Weights
+    x: Tensor | Entries, mask: Mask | None, last: Mask | None, weights: Weights, *, keep: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """The result ``(n, P, C)`` and, of sparse features, the hidden layer, which the backward pass needs."""
+    """The result ``(n, P, C)`` and, of sparse features, the hidden layer that the backward pass needs."""
     weight1, bias1, weight2, bias2 = weights
     hidden = None
     if isinstance(x, Tensor):
         encoded = x.new_empty(len(x), *bias2.shape)
         for lo, hi in _blocks(x, bias1):
             encoded[lo:hi] = _second_map(_hidden(x[lo:hi], weight1, bias1, mask, lo), weight2, bias2)
+    elif x.features.patterns is not None:
+        own = weight1.contiguous(), bias1.contiguous(), weight2.contiguous(), bias2.contiguous()
+        pattern = x.features.patterns[0]
+        return kernels.encode(pattern, x.values, own, gaps=x.dropped, masks=(mask, last), keep=keep)
     else:
-        hidden = x.product(weight1, bias1, mask)
+        hidden = torch.relu(x.product(weight1) + bias1)
+        hidden = hidden if mask is None else drop(hidden, mask)
         encoded = _second_map(hidden, weight2, bias2).contiguous()
     return encoded if last is None else drop(encoded, last), hidden
+
+
+def _entry_gradients(
+    entries: Entries, gradient: Tensor, hidden: Tensor, weight2: Tensor, scale: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """From the gradient of the second map's result to those of both weights and the first bias, in their order."""
+    turned = entries.features.turned
+    if turned is not None:
+        return kernels.encode_gradients(turned, entries.values, gradient, hidden, weight2.contiguous(), scale)
+    inner, second, bias = _back(gradient, weight2, hidden, scale)
+    return entries.transposed_product(inner), bias, second
 
 
 def _second_map(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:

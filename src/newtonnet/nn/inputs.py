@@ -11,9 +11,15 @@ from torch import Tensor
 
 from newtonnet import kernels
 from newtonnet.graphs import Features, Graph, Operator, csr_tensor, sparse_tensor
-from newtonnet.kernels import Mask, Pattern
+from newtonnet.kernels import Pattern, Turned
 
-from .noise import Noise, drop
+from .noise import Noise
+
+BLOCK_ROWS = 1536
+"""Rows of 64 numbers, about, that stay in a core's own cache."""
+
+WORTH_A_BLOCK = 4
+"""Entries of a feature, on average, below which a block of rows costs more than it saves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +42,15 @@ class FeatureMatrix:
         if self.transpose is None or self.matrix.device.type != "cpu" or not kernels.available():
             return None
         return kernels.make_pattern(self.matrix), kernels.make_pattern(self.transpose)
+
+    @cached_property
+    def turned(self) -> Turned | None:
+        """The entries of the transpose in blocks of rows for the native kernel; None where it is not available."""
+        if self.patterns is None:
+            return None
+        nodes, features = (max(size, 1) for size in self.matrix.shape)
+        most = max(self.matrix.values().numel() // (WORTH_A_BLOCK * features), 1)
+        return kernels.turn(self.matrix, -(-nodes // min(-(-nodes // BLOCK_ROWS), most)))
 
     def dropped(self, rate: float, noise: Noise | None, stream: int) -> "Tensor | Entries":
         """The dense block, or the entries of sparse features, after dropout with one mask for all members.
@@ -62,19 +77,12 @@ class Entries:
     values: Tensor
     dropped: bool
 
-    def product(self, weight: Tensor, bias: Tensor | None = None, mask: Mask | None = None) -> Tensor:
-        """X W, or with a bias drop(max(X W + b, 0)): ``(F, P, d)`` and ``(P, d)`` to ``(n, P, d)``."""
+    def product(self, weight: Tensor) -> Tensor:
+        """X W: ``(F, P, d)`` to ``(n, P, d)``."""
         patterns = self.features.patterns
         if patterns is not None:
-            bias = None if bias is None else bias.contiguous()
-            return kernels.multiply(
-                patterns[0], self.values, weight.contiguous(), gaps=self.dropped, bias=bias, mask=mask
-            )
-        out = torch.mm(_with_values(self.features.matrix, self.values), weight.flatten(1)).view(-1, *weight.shape[1:])
-        if bias is None:
-            return out
-        active = torch.relu(out + bias)
-        return active if mask is None else drop(active, mask)
+            return kernels.multiply(patterns[0], self.values, weight.contiguous(), gaps=self.dropped)
+        return torch.mm(_with_values(self.features.matrix, self.values), weight.flatten(1)).view(-1, *weight.shape[1:])
 
     def transposed_product(self, gradient: Tensor) -> Tensor:
         """X' G: ``(n, P, d)`` to ``(F, P, d)``."""

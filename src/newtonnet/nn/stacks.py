@@ -94,8 +94,15 @@ class _Stack(Population, ABC):
             self.add_constant(f"norm{i}_scale", hidden, 1.0)
             self.add_constant(f"norm{i}_shift", hidden, 0.0)
 
-    def activate(self, i: int, x: Tensor, noise: Noise | None, operator: Operator | None = None) -> Tensor:
-        """Layer i's normalisation, ReLU and dropout; with an operator, of x's left half plus it times the other."""
+    def activate(
+        self,
+        i: int,
+        x: Tensor,
+        noise: Noise | None,
+        operators: Sequence[Operator] = (),
+        weight: Tensor | None = None,
+    ) -> Tensor:
+        """Layer i's sum, normalisation, ReLU and dropout, as :func:`activate` has them."""
         norm, running = self.shape.norm, None
         scale = None if norm == "none" else self.parameter(f"norm{i}_scale")
         shift = self.parameter(f"bias{i}" if norm == "none" else f"norm{i}_shift")
@@ -106,7 +113,8 @@ class _Stack(Population, ABC):
             x,
             scale,
             shift,
-            operator=operator,
+            weight=weight,
+            operators=operators,
             running=running,
             by_node=norm == "layer",
             rate=self.shape.dropout,
@@ -248,34 +256,51 @@ class NewtonStack(_Stack):
         """Logits of all nodes, shape ``(n, P, C)``."""
         x: Tensor | FeatureMatrix = inputs.features
         outputs: list[Tensor] = []
+        operators = [operator for operator in (inputs.operator, inputs.against) if operator is not None]
         for i in range(0 if self.shape.projection else 1, self.shape.layers + 1):
             names = [f"residual{i}", *(f"{prefix}layer{i}" for prefix in self.directions if i)]
             maps = [self.parameter(f"{name}_weight") for name in names]
             extra = self.extra_columns(inputs) if not outputs else None
             others = [] if extra is None else list(self.parameter("extra_weight").chunk(len(maps), dim=2))
+            if isinstance(x, FeatureMatrix) and x.transpose is None and x.matrix.shape[1] <= self.shape.hidden:
+                # No wider than what a layer returns, so that each member can have a copy beside its own columns.
+                x = x.matrix[:, None].expand(-1, len(self.seeds), -1)
+                maps = [weight.transpose(0, 1) for weight in maps]
+                if extra is not None:
+                    x, extra = torch.cat([x, extra], dim=2), None
+                    maps = [torch.cat(both, dim=1) for both in zip(maps, others, strict=True)]
+            if isinstance(x, Tensor) and i > 0 and self.shape.degree == 1:
+                x = self.activate(i, x, noise, operators, torch.stack(self._fold(i, maps, axis=0), dim=1))
+                outputs.append(x)
+                continue
             folded = i > 0 and self.shape.degree == 1 and not self.shape.directed
             if folded:
-                maps = self._fold(i, *maps, axis=self.axes[f"layer{i}_weight"])
-                others = self._fold(i, *others, axis=0) if others else others
+                maps = self._fold(i, maps, axis=1)
+                others = self._fold(i, others, axis=0) if others else others
             weight = torch.cat(maps, dim=2)
             mapped = _linear(x, weight) if isinstance(x, Tensor) else feature_linear(x, weight)
             if extra is not None:
                 mapped = mapped + _linear(extra, torch.cat(others, dim=2))
             if folded:
-                x = self.activate(i, mapped, noise, inputs.operator)
+                x = self.activate(i, mapped, noise, operators)
             else:
                 x = self.activate(i, self._filter(i, inputs, mapped), noise)
             outputs.append(x)
         return self.classify(outputs[1:] if self.shape.projection else outputs)
 
-    def _fold(self, i: int, own: Tensor, near: Tensor, *, axis: int) -> list[Tensor]:
-        r"""Weights with a filter of degree 1 inside: :math:`H W_r + g(L) H W = H (W_r + c_0 W) + \hat A H (-c_1 W)`."""
-        name = f"filter{i}"
-        coefficients = self.filters[name].coefficients(self.filter_parameters(name))
-        first, second = coefficients if coefficients.ndim == 3 else coefficients[..., None]
-        if axis == 0:
-            first, second = first[:, None], second[:, None]
-        return [own + first * near, -second * near]
+    def _fold(self, i: int, maps: Sequence[Tensor], *, axis: int) -> list[Tensor]:
+        r"""Weights with filters of degree 1 inside: :math:`H W_r + g(L) H W = H (W_r + c_0 W) + \hat A H (-c_1 W)`."""
+        own, *others = maps
+        folded = []
+        for prefix, near in zip(self.directions, others, strict=True):
+            name = f"{prefix}filter{i}"
+            coefficients = self.filters[name].coefficients(self.filter_parameters(name))
+            first, second = coefficients if coefficients.ndim == 3 else coefficients[..., None]
+            if axis == 0:
+                first, second = first[:, None], second[:, None]
+            own = own + first * near
+            folded.append(-second * near)
+        return [own, *folded]
 
     def _filter(self, i: int, inputs: Inputs, mapped: Tensor) -> Tensor:
         """A layer's own part and its filtered parts added up, ``(n, P, hidden)``."""

@@ -83,7 +83,7 @@ def read_manifest(path: Path, holds: str, *, again: str) -> Iterator[dict[str, A
     try:
         about = parse_json(path.read_bytes())
         if about["format"] != FORMAT:
-            raise ValueError(f"{path.parent} has format {about['format']}, expected {FORMAT}; {again}")
+            raise ValueError(f"{path.parent} has format {about['format']!r:.60}, expected {FORMAT}; {again}")
         yield about
     except FileNotFoundError:
         raise ValueError(f"{path.parent} holds no {holds}") from None

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from newtonnet import kernels
-from newtonnet.files import locked
+from newtonnet.files import locked, make_folder
 from newtonnet.graphs import Graph, csr_tensor, read_rows, row_blocks, row_chunks
 
 from .adjacency import Adjacency
@@ -107,7 +107,7 @@ def _locked(folder: Path) -> Iterator[None]:
     fresh = not folder.exists()
     if not fresh and not folder.is_dir():
         raise ValueError(f"{folder} is a file; name a folder for the propagated features")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     busy = ValueError(f"another process is writing to {folder}; wait for it or name another folder")
     try:
         with locked(folder / LOCK, busy=busy):

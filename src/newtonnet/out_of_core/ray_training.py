@@ -104,7 +104,7 @@ def _train(
     try:
         from ray import train
         from ray.train.torch import TorchConfig, TorchTrainer
-    except ImportError as error:
+    except Exception as error:  # a broken installation can raise anything
         raise lacking("several workers need Ray Train", "cluster", error) from None
     trainer = TorchTrainer(
         _work,

@@ -6,7 +6,7 @@ The text at the top of the page is written by :func:`headline`.
 from .figures import draw_response
 from .findings import Findings, HeldOutResults, ModelScores, NumberResults
 from .fit_page import render_findings
-from .gathering import gather, graph_homophily
+from .gathering import gather, graph_homophily, spectrum_bytes
 from .records_page import RecordGroup, render_records
 from .why import GROUPS, explained_node, nodes_to_explain, render_why
 from .words import (
@@ -21,6 +21,7 @@ from .words import (
     percent,
     percent_range,
     plain,
+    threshold_words,
 )
 
 __all__ = [
@@ -49,4 +50,6 @@ __all__ = [
     "render_findings",
     "render_records",
     "render_why",
+    "spectrum_bytes",
+    "threshold_words",
 ]

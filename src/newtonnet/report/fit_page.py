@@ -43,6 +43,7 @@ from .words import (
     plain,
     share_interval,
     signed_points,
+    threshold_words,
     too_brief,
 )
 
@@ -458,15 +459,7 @@ def _threshold(curve: PrecisionRecall | None, names: Sequence[str]) -> str:
     """The precision-recall curve of the rarer of two classes, and the threshold; nothing for more classes."""
     if curve is None:
         return ""
-    name, chosen = names[curve.place], curve.chosen
-    text = f"{capitalised(name)} is predicted where it is more probable than not."
-    if chosen is not None:
-        there = "" if chosen.held_out is None else f" (which is {percent(chosen.held_out)} for those models)"
-        text = (
-            f"{capitalised(name)} is predicted from a probability of {percent(chosen.value)} on. It was chosen by "
-            f"{chosen.rule} where nodes were predicted by models that were not trained on them{there}: precision "
-            f"{percent(chosen.precision)}, recall {percent(chosen.recall)}."
-        )
+    name, text = names[curve.place], threshold_words(curve, names)
     picture = plot(
         "precision-recall-plot",
         figures.precision_recall_figure(curve, name),

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.metrics import confusion_matrix
 
 from newtonnet import __version__
 from newtonnet.estimator import (
@@ -83,7 +82,6 @@ OWN_VALIDATION = "validation"
 """Protocol in the records of a fit with the caller's validation nodes."""
 MANY = 0.1
 """Share of the nodes from which isolated or repeated nodes get a warning."""
-
 PARTS, DRAWN = 5, 2000
 """Parts of the held-out nodes by their true number, and nodes in the scatter plots at most."""
 BLOCK_ROWS = 1 << 16
@@ -129,6 +127,7 @@ def gather(
     fits = max_memory is None or needed <= max_memory
     too_large = f"it needs about {needed / 1e6:,.0f} MB of memory, more than the run was allowed"
     numbers = graph.targets is not None
+    aim = classifier.metric != "accuracy" or classifier.threshold_ is not None
     predicted = probabilities[:, 0] if numbers else probabilities.argmax(axis=1)
     filled = np.where(graph.labels >= 0, graph.truth, predicted)
     return Findings(
@@ -151,7 +150,7 @@ def gather(
             components=components(graph),
             weighted=graph.weighted,
             columns=columns,
-            warnings=[*data_warnings, *graph_warnings(graph, left_out=left_out)],
+            warnings=[*data_warnings, *graph_warnings(graph, left_out=left_out, aim=aim)],
             target=_target(graph) if numbers else None,
         ),
         homophily=graph_homophily(graph, learned=classifier.homophily_),
@@ -167,7 +166,7 @@ def gather(
             *warnings,
             *([] if fits else [f"The graph's spectrum was not estimated: {too_large}."]),
             *(_filter_warnings(classifier) if graph.edges else []),
-            *([] if numbers else _majority_warning(ours, graph)),
+            *([] if numbers or ours is None or classifier.threshold_ else _majority_warning(ours, graph)),
         ],
     )
 
@@ -288,10 +287,8 @@ def _sets(classifier: GraphEstimator) -> SetCoverage | None:
     return None if found is None else replace(found, own_split=chosen)
 
 
-def _majority_warning(ours: CrossValidation | None, graph: Graph) -> list[str]:
+def _majority_warning(ours: CrossValidation, graph: Graph) -> list[str]:
     """Whether nearly all held-out nodes are predicted to be of the largest class."""
-    if ours is None:
-        return []
     truth = graph.labels[np.concatenate(list(ours.test))]
     largest = int(np.bincount(truth).argmax())
     predicted = float((np.concatenate(list(ours.probabilities)).argmax(axis=1) == largest).mean())
@@ -437,7 +434,8 @@ def evaluate(
     """
     truth = graph.labels[np.concatenate(list(ours.test))]
     shares = np.concatenate(list(ours.probabilities))
-    confusion = confusion_matrix(truth, decide(shares, threshold), labels=np.arange(graph.classes))
+    pairs = truth * graph.classes + decide(shares, threshold)
+    confusion = np.bincount(pairs, minlength=graph.classes**2).reshape(graph.classes, graph.classes)
     correct, true, predicted = confusion.diagonal(), confusion.sum(axis=1), confusion.sum(axis=0)
     bins = calibration_bins(shares, truth)
     return HeldOutResults(
@@ -527,12 +525,12 @@ def _wilson(graph: Graph, found: CrossValidation) -> tuple[float, float]:
     return share_interval(float(right.mean()), len(np.unique(nodes)))
 
 
-def graph_warnings(graph: Graph, *, left_out: Mapping[str, str] | None = None) -> list[str]:
-    """Warnings about a graph's labels, edges and features, a sentence each; left out are columns with the reason."""
-    return [*_label_warnings(graph), *_edge_warnings(graph), *_feature_warnings(graph, left_out or {})]
+def graph_warnings(graph: Graph, *, left_out: Mapping[str, str] | None = None, aim: bool = False) -> list[str]:
+    """Warnings about a graph's labels, edges and features; left out are columns, ``aim`` tells a chosen metric."""
+    return [*_label_warnings(graph, aim), *_edge_warnings(graph), *_feature_warnings(graph, left_out or {})]
 
 
-def _label_warnings(graph: Graph) -> list[str]:
+def _label_warnings(graph: Graph, aim: bool) -> list[str]:
     if graph.targets is not None:
         return []
     counts = np.bincount(graph.labels[graph.labelled], minlength=graph.classes)
@@ -548,7 +546,7 @@ def _label_warnings(graph: Graph) -> list[str]:
         share = percent(largest / counts.sum(), 0)
         found.append(
             f"The classes are very unbalanced: {share} of the labels are {graph.class_names[int(counts.argmax())]!r}. "
-            "Check the recall of each class, and see the options metric and threshold."
+            f"Check the recall of each class{'.' if aim else ', and see the options metric and threshold.'}"
         )
     return found
 

@@ -40,7 +40,9 @@ ExplainedNode = Mapping[str, Any]
 """What the page's script reads about one node."""
 
 
-def nodes_to_explain(graph: Graph, probabilities: NDArray[np.float64], most: int) -> list[tuple[int, str]]:
+def nodes_to_explain(
+    graph: Graph, probabilities: NDArray[np.float64], most: int, *, own: int | None = None
+) -> list[tuple[int, str]]:
     """Nodes worth an explanation, each with the reason: a third of each group, as far as there are such nodes.
 
     Uncertain nodes have the smallest lead of the first class over the second. Surprising ones have another class than
@@ -50,9 +52,10 @@ def nodes_to_explain(graph: Graph, probabilities: NDArray[np.float64], most: int
         graph: the graph.
         probabilities: of all nodes, ``(n, C)``.
         most: number of nodes.
+        own: only the first nodes, as many as the table has; all if None.
     """
     if probabilities.shape[1] == 1:
-        return numbers_to_explain(graph, probabilities[:, 0], most)
+        return numbers_to_explain(graph, probabilities[:, 0], most, own=own)
     predicted, order = probabilities.argmax(axis=1), np.sort(probabilities, axis=1)
     sure, lead = order[:, -1], order[:, -1] - order[:, -2]
     votes = graph.adjacency @ np.eye(probabilities.shape[1])[predicted]
@@ -61,17 +64,19 @@ def nodes_to_explain(graph: Graph, probabilities: NDArray[np.float64], most: int
     surest = np.argsort(-sure, kind="stable")
     rank = np.empty(len(sure), dtype=np.int64)
     for c in range(probabilities.shape[1]):
-        own = surest[predicted[surest] == c]
-        rank[own] = np.arange(len(own))
+        alike = surest[predicted[surest] == c]
+        rank[alike] = np.arange(len(alike))
     listed = {
         UNCERTAIN: np.argsort(lead, kind="stable"),
         SURPRISING: surest[unlike[surest]],
         TYPICAL: surest[np.argsort(rank[surest], kind="stable")],  # the surest of every class, then the second of each
     }
-    return _chosen(listed, most)
+    return _chosen(listed, most, own)
 
 
-def numbers_to_explain(graph: Graph, predicted: NDArray[np.float64], most: int) -> list[tuple[int, str]]:
+def numbers_to_explain(
+    graph: Graph, predicted: NDArray[np.float64], most: int, *, own: int | None = None
+) -> list[tuple[int, str]]:
     """The same for predicted numbers ``(n,)``: large errors, large differences from neighbours, and all sizes."""
     truth = graph.truth if graph.targets is not None else np.full(graph.nodes, np.nan)
     error = np.nan_to_num(np.abs(predicted - truth), nan=-1.0)
@@ -87,14 +92,15 @@ def numbers_to_explain(graph: Graph, predicted: NDArray[np.float64], most: int) 
             SPREAD: spread,
         },
         most,
+        own,
     )
 
 
-def _chosen(listed: Mapping[str, NDArray[np.int64]], most: int) -> list[tuple[int, str]]:
+def _chosen(listed: Mapping[str, NDArray[np.int64]], most: int, own: int | None) -> list[tuple[int, str]]:
     """Nodes with the group that they were first listed in, an equal part of each group."""
     chosen: dict[int, str] = {}
     for i, (group, nodes) in enumerate(listed.items(), 1):
-        for node in nodes.tolist():
+        for node in (nodes if own is None else nodes[nodes < own]).tolist():
             if len(chosen) >= most * i // len(listed):
                 break
             chosen.setdefault(node, group)
@@ -176,8 +182,9 @@ def why_section(nodes: Sequence[ExplainedNode], class_names: Sequence[str]) -> s
     data = script_data("why-data", {"nodes": list(nodes), "classes": list(kinds)})
     if len(data) > LARGEST and len(nodes) > 1:
         return why_section(nodes[::2], class_names)
-    first = "The number of each of these" if numbers else "Each of these"
-    what = f"{first} {len(nodes):,} nodes is explained {NUMBER_WORDS if numbers else CLASS_WORDS}"
+    them = "this node" if len(nodes) == 1 else f"each of these {len(nodes):,} nodes"
+    whose = f"The number of {them}" if numbers else them.capitalize()
+    what = f"{whose} is explained {NUMBER_WORDS if numbers else CLASS_WORDS}"
     return fill("why.html", what=what, fill="number" if numbers else "class") + data
 
 

@@ -15,6 +15,7 @@ from .findings import (
     Kind,
     ModelScores,
     NumberResults,
+    PrecisionRecall,
     Response,
     filter_shape,
 )
@@ -294,28 +295,41 @@ def comparisons(findings: Findings) -> list[str]:
     return [comparison_words(other, numbers=numbers) for other in findings.evaluation.others]
 
 
+def threshold_words(curve: PrecisionRecall, names: Sequence[str]) -> str:
+    """From which probability on the rarer of two classes is predicted, and what that reached where it was chosen."""
+    name, chosen = capitalised(names[curve.place]), curve.chosen
+    if chosen is None:
+        return f"{name} is predicted where it is more probable than not."
+    there = "" if chosen.held_out is None else f" (which is {percent(chosen.held_out)} for those models)"
+    return (
+        f"{name} is predicted from a probability of {percent(chosen.value)} on. It was chosen by {chosen.rule} where "
+        f"nodes were predicted by models that were not trained on them{there}: precision {percent(chosen.precision)}, "
+        f"recall {percent(chosen.recall)}."
+    )
+
+
 def comparison_words(other: ModelScores, *, numbers: bool = False) -> str:
     """Whether the difference from another model is more than noise: its 95% interval over nodes excludes 0.
 
     For ``numbers`` as targets boosted trees are given the features alone.
     """
-    alone = ("boosted trees on the features alone", "The edges help", "Boosted trees are better")
-    own = {"boosting": alone} if numbers else {}
+    own = {"boosting": ("boosted trees on the features alone", "The edges help", "")} if numbers else {}
     name, better, worse = {
         "mlp": ("an MLP, which ignores the edges", "The edges help", "The edges do harm"),
-        "tuned-gcn": ("a tuned residual GCN", "Better", "The tuned GCN is better"),
-        "boosting": ("boosted trees on neighbourhood features", "Better", "Boosted trees are better"),
+        "tuned-gcn": ("a tuned residual GCN", "", ""),
+        "boosting": ("boosted trees on neighbourhood features", "", ""),
         **own,
-    }.get(other.model.lower(), (other.model, "Better", "Worse"))
+    }.get(other.model.lower(), (other.model, "", ""))
     mean, low, high = other.ahead or (math.nan, math.nan, math.nan)
     if not has_width(low, high):
         return f"These nodes cannot show whether the model is better than {name}."
-    size = f"{signed_points(abs(mean)).lstrip('+')} points {'better' if mean > 0 else 'worse'} than {name}"
+    size = f"{signed_points(abs(mean)).lstrip('+')} points"
     interval = f"95% interval {signed_points(low)} to {signed_points(high)}"
-    if low > 0:
-        return f"{better}: {size} ({interval})."
-    if high < 0:
-        return f"{worse}: {size} ({interval})."
+    if low > 0 or high < 0:
+        meaning, which = (better, "better") if low > 0 else (worse, "worse")
+        if not meaning:
+            return f"{which.capitalize()} than {name} by {size} ({interval})."
+        return f"{meaning}: {size} {which} than {name} ({interval})."
     return f"No clear difference from {name}: {signed_points(mean)} points ({interval})."
 
 

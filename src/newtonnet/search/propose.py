@@ -98,7 +98,7 @@ def _sampler(study: Study, before: Sequence[Trial], seed: int) -> Callable[[], d
     """A function that asks Optuna for a point of the space, given those trials before that lie in it."""
     try:
         import optuna
-    except ImportError as error:
+    except Exception as error:  # a broken installation can raise anything
         raise lacking("proposing settings needs Optuna", "search", error) from None
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=study.batch)

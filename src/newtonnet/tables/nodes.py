@@ -81,7 +81,8 @@ class NodeTable:
 
     def names(self) -> list[str]:
         """The ids as text."""
-        return [str(one) for one in self.ids.cast(pa.string()).to_pylist()]
+        names: list[str] = self.ids.cast(pa.string()).to_pylist()
+        return names
 
 
 def read_nodes(

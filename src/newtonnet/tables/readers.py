@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as paparquet
 
-from newtonnet.meaning import listed, meant
+from newtonnet.meaning import listed, meant, one_line
 
 from .options import Columns
 from .values import MISSING
@@ -169,10 +169,6 @@ def _check_unique(found: NamedTable) -> None:
         raise ValueError(f"{found.name} has two columns {doubled!r}; rename one of them")
 
 
-def _one_line(message: object) -> str:
-    return " ".join(str(message).split())
-
-
 # In memory
 
 
@@ -219,7 +215,7 @@ def _from_pandas(frame: Any, what: str) -> pa.Table:
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
     except pa.ArrowException as reason:  # a column of several types
-        raise ValueError(f"the {what} cannot be read: {_one_line(reason)}") from reason
+        raise ValueError(f"the {what} cannot be read: {one_line(reason)}") from reason
 
 
 # Files
@@ -254,13 +250,19 @@ def _read_excel(path: Path) -> pa.Table:
         import openpyxl
     except ImportError:
         raise ValueError(f"{path} is an Excel file; pip install openpyxl to read it, or save it as CSV") from None
-    workbook = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    header, *rows = workbook.worksheets[0].iter_rows(values_only=True)
-    workbook.close()
-    columns = zip(*(row for row in rows if any(cell is not None for cell in row)), strict=True)
-    return pa.table(
-        {str(name): column_of(cells) for name, cells in zip(header, columns, strict=True) if name is not None}
-    )
+    try:
+        workbook = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        header, *rows = workbook.worksheets[0].iter_rows(values_only=True)
+        workbook.close()
+        columns = list(zip(*(row for row in rows if any(cell is not None for cell in row)), strict=True))
+        named = list(zip(header, columns, strict=True)) if columns else []
+        table = pa.table({str(name): column_of(cells) for name, cells in named if name is not None})
+    except Exception as reason:  # damaged archives and sheets can raise anything
+        why = f"{type(reason).__name__}: {one_line(reason)}"
+        raise ValueError(f"{path} is no Excel file with a table ({why}); save it as CSV") from reason
+    if not columns:
+        raise ValueError(f"{path} has no rows")
+    return table
 
 
 def column_of(cells: Sequence[Any]) -> pa.Array:
@@ -280,7 +282,7 @@ def _parquet_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError) as reason:
-        raise ValueError(f"{path} is not a Parquet file ({_one_line(reason)})") from reason
+        raise ValueError(f"{path} is not a Parquet file ({one_line(reason)})") from reason
 
 
 def _parquet_batches(path: Path, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
@@ -383,12 +385,15 @@ def _read_csv(file: CsvFile, texts: Collection[str]) -> pa.Table:
     """All rows; types are inferred, except for the columns of texts."""
     types = dict.fromkeys(texts, pa.string())
     with _csv_errors(file) as options:
-        block = BLOCK
+        block, threads = BLOCK, True
         while True:
             try:
-                table = pacsv.read_csv(file.path, **options(types, block=block))
+                table = pacsv.read_csv(file.path, **options(types, block=block, threads=threads))
                 break
             except pa.ArrowInvalid as reason:
+                if threads:  # with one thread pyarrow numbers broken rows
+                    threads = False
+                    continue
                 if "straddling" not in str(reason) or block >= LARGEST_BLOCK:  # pyarrow's word for a longer row
                     raise
                 _check_quotes(file)  # an open quote makes one row of all that follows
@@ -429,20 +434,20 @@ def _csv_batches(file: CsvFile, columns: Sequence[str], weight: str | None) -> I
 @contextmanager
 def _csv_errors(file: CsvFile) -> Iterator[Callable[..., dict[str, Any]]]:
     """Put an error of pyarrow into one clear line; yields a function that gives the options of pyarrow."""
-    broken: list[Any] = []
-
-    def note(row: Any) -> str:
-        broken.append(row)
-        return "error"
+    with _decompression_errors(file.path):
+        quotes = _quotes(file)
 
     def options(
-        types: Mapping[str, pa.DataType], *, columns: Sequence[str] | None = None, block: int | None = None
+        types: Mapping[str, pa.DataType],
+        *,
+        columns: Sequence[str] | None = None,
+        block: int = BLOCK,
+        threads: bool = False,
     ) -> dict[str, Any]:
-        parse = {"delimiter": file.delimiter, "newlines_in_values": True, "invalid_row_handler": note}
+        parse = {"delimiter": file.delimiter, "newlines_in_values": quotes > 0}
         convert = {"null_values": MISSING, "column_types": types, "include_columns": columns}
         return {
-            # One thread: only then does pyarrow number broken rows.
-            "read_options": pacsv.ReadOptions(encoding=file.encoding, use_threads=False, block_size=block or BLOCK),
+            "read_options": pacsv.ReadOptions(encoding=file.encoding, use_threads=threads, block_size=block),
             "parse_options": pacsv.ParseOptions(**parse),
             "convert_options": pacsv.ConvertOptions(**convert),
         }
@@ -452,17 +457,19 @@ def _csv_errors(file: CsvFile) -> Iterator[Callable[..., dict[str, Any]]]:
             yield options
     except (pa.ArrowInvalid, UnicodeError) as reason:
         _check_quotes(file)
-        if broken:
-            row = broken[0]
+        row = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+): (.*)", str(reason), re.DOTALL)
+        if row is None or "\ufffd" in row[4]:  # pyarrow's sign for what it cannot decode
+            _check_text(file.path, file.encoding)
+        if row is not None:
             # pyarrow counts rows, the header being the first, and no blank lines.
-            line = None if row.number is None else _line_of_row(file, row.number - 2)
+            line = None if row[1] is None else _line_of_row(file, int(row[1]) - 2)
             raise ValueError(
-                f"{'a line' if line is None else f'line {line}'} of {file.path} has {row.actual_columns} fields, but "
-                f"the header has {row.expected_columns}: {_one_line(row.text)[:80]}"
+                f"{'a line' if line is None else f'line {line}'} of {file.path} has {row[3]} fields, but "
+                f"the header has {row[2]}: {one_line(row[4])[:80]}"
             ) from reason
-        _check_text(file.path, file.encoding)
-        raise ValueError(f"{file.path} cannot be read: {_one_line(reason)}") from reason
-    _check_quotes(file)
+        raise ValueError(f"{file.path} cannot be read: {one_line(reason)}") from reason
+    if quotes % 2:
+        _check_quotes(file)
 
 
 def _line_of_row(file: CsvFile, index: int) -> int | None:
@@ -498,9 +505,7 @@ def _check_text(path: Path, text_encoding: str) -> None:
 
 def _check_quotes(file: CsvFile) -> None:
     """Raise an error for a quotation mark that is never closed: it would swallow all rows after it."""
-    with pa.input_stream(str(file.path), compression="detect") as stream:
-        count = sum(chunk.count(b'"') for chunk in iter(partial(stream.read, BLOCK), b""))
-    if count % 2 == 0:  # only an odd number can leave one open
+    if _quotes(file) % 2 == 0:  # only an odd number can leave one open
         return
     with _open_text(file) as lines:
         text = lines.read().removeprefix("\ufeff")
@@ -511,6 +516,12 @@ def _check_quotes(file: CsvFile) -> None:
                 f"line {_line_breaks(text[: value.start()]) + 1} of {file.path} opens a quotation mark that is never "
                 "closed; close or remove it"
             )
+
+
+def _quotes(file: CsvFile) -> int:
+    """Number of quotation marks in a file."""
+    with pa.input_stream(str(file.path), compression="detect") as stream:
+        return sum(chunk.count(b'"') for chunk in iter(partial(stream.read, BLOCK), b""))
 
 
 def _open_text(file: CsvFile) -> io.TextIOWrapper:

@@ -135,13 +135,14 @@ def read_tables(
         The graph, its columns and their encoding, and notes on what a user should know.
     """
     columns = columns or find_columns(nodes, edges, options)
+    texts = {columns.source, columns.target}
     read = read_nodes(nodes, columns, options, encoding=encoding, class_names=class_names)
-    links = read_table(edges, "edges", text_encoding=options.text_encoding, texts={columns.source, columns.target})
+    links = read_table(edges, "edges", text_encoding=options.text_encoding, texts=texts)
     links.check(columns.source, columns.target, columns.weight)
-    known = len(read.ids)
-    if options.unknown_edges == "add":
-        read = _add_unknown(read, links, columns)
-    ends, weights = edge_rows(links, read.ids, columns, options.unknown_edges)
+    added = _unknown_ids(read, links, columns) if options.unknown_edges == "add" else pa.array([], pa.string())
+    ends, weights = edge_rows(links, read.ids, columns, options.unknown_edges, added)
+    if len(added):
+        read = _add_nodes(read, added)
     graph = from_edges(
         ends,
         read.features,
@@ -157,10 +158,10 @@ def read_tables(
         graph = graph.with_targets(read.targets, columns.label)
     tally = count_rows((ends, weights), dropped=links.table.num_rows - ends.shape[1])
     reading = reading_of(read, graph, tally, columns, learned=encoding is None)
-    if not (added := graph.nodes - known):
+    if not len(added):
         return reading
-    note = f"{counted(added, 'node')} named by edges only: added without features or label, and not predicted."
-    return replace(reading, added=added, notes=(*reading.notes, note))
+    note = f"{counted(len(added), 'node')} named by edges only: added without features or label, and not predicted."
+    return replace(reading, added=len(added), notes=(*reading.notes, note))
 
 
 def find_columns(nodes: TableSource, edges: TableSource, options: TableOptions = DEFAULTS) -> Columns:
@@ -284,10 +285,16 @@ def edge_pieces(
         yield piece
 
 
-def edge_rows(links: NamedTable, ids: pa.Array, columns: Columns, unknown_edges: UnknownEdges = "error") -> EdgeRows:
-    """Rows of a table as edges between the nodes with these ids; the first wrong row raises an error."""
+def edge_rows(
+    links: NamedTable,
+    ids: pa.Array,
+    columns: Columns,
+    unknown_edges: UnknownEdges = "error",
+    added: pa.Array | None = None,
+) -> EdgeRows:
+    """Rows of a table as edges between the nodes with these ids and added ones; the first wrong row raises an error."""
     _check_header(links, ids, columns)
-    ends = _ends(links, ids, columns, drop=unknown_edges == "drop")
+    ends = _ends(links, ids, columns, drop=unknown_edges == "drop", added=added)
     weights = None if columns.weight is None else _weights(links, columns.weight)
     if (inside := (ends >= 0).all(axis=0)).all():
         return ends, weights
@@ -302,11 +309,15 @@ def count_rows(edges: EdgeRows, dropped: int = 0) -> Counter[str]:
     return Counter(rows=ends.shape[1], loops=int(loops.sum()), zero=zero, dropped=dropped)
 
 
-def _add_unknown(read: NodeTable, links: NamedTable, columns: Columns) -> NodeTable:
-    """The nodes and those that only the edges name, without features and labels."""
+def _unknown_ids(read: NodeTable, links: NamedTable, columns: Columns) -> pa.Array:
+    """The ids that only the edges name, as text; 2299.0 is written 2299 if all ids of a column are written so."""
     ends = [to_ids(links, column) for column in (columns.source, columns.target)]
-    unknown = [side.filter(_positions(side, read.ids).is_null()).cast(pa.string()) for side in ends]
-    new = pc.unique(pa.concat_arrays(unknown)).drop_null()
+    unknown = [_without_point(side.cast(pa.string())).filter(_positions(side, read.ids).is_null()) for side in ends]
+    return pc.unique(pa.concat_arrays(unknown)).drop_null()
+
+
+def _add_nodes(read: NodeTable, new: pa.Array) -> NodeTable:
+    """The nodes and these, which have no features and labels."""
     x, shape = read.features, (len(new), read.features.shape[1])
     if not read.encoding.columns:
         x = sp.eye_array(len(read.ids) + len(new), format="csr", dtype=np.float32)
@@ -335,12 +346,23 @@ def _check_header(links: NamedTable, ids: pa.Array, columns: Columns) -> None:
         )
 
 
-def _ends(links: NamedTable, ids: pa.Array, columns: Columns, *, drop: bool) -> NDArray[np.int32]:
-    """Both ends of every edge as indices of ids, shape ``(2, E)``; -1 for unknown ones if they are to be dropped."""
+def _ends(
+    links: NamedTable, ids: pa.Array, columns: Columns, *, drop: bool, added: pa.Array | None
+) -> NDArray[np.int32]:
+    """Both ends of every edge as indices of ids, then of added ones, shape ``(2, E)``; -1 if unknown and dropped."""
     ends = np.empty((2, links.table.num_rows), dtype=np.int32)
     for side, column in enumerate((columns.source, columns.target)):
+        values = links.table[column]
+        if values.type == ids.type:  # mostly; only ids that are unknown as they are have to be read with more care
+            found = pc.index_in(values, value_set=ids)
+            if not found.null_count:
+                ends[side] = found.to_numpy()
+                continue
         wanted = to_ids(links, column)
         found = _positions(wanted, ids)
+        if added is not None and len(added):
+            others = pc.index_in(_without_point(wanted.cast(pa.string())), value_set=added)
+            found = pc.coalesce(found, pc.add(others, len(ids)))
         wrong = wanted.is_null() if drop else found.is_null()
         if pc.any(wrong).as_py():
             index = first_true(wrong)

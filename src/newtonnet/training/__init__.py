@@ -12,6 +12,7 @@ from .config import GAMMAS, NUMBER_LOSSES, OUTDATED, SHARED, Config, Setting, ch
 from .engine import check_splits, fit
 from .in_memory import roc_auc
 from .loop import CURVES, Batch, Evaluation, FinalEvaluation, Keep, OnEpoch, Progress, Run, Rung, Source
+from .parts import MemberBytes, PartPlan, member_bytes, plan_parts
 from .record import (
     ADDED,
     FREQUENCIES,
@@ -20,6 +21,7 @@ from .record import (
     Outcome,
     Record,
     Summary,
+    describe_machine,
     make_records,
     summarise,
 )
@@ -43,8 +45,10 @@ __all__ = [
     "Evaluation",
     "FinalEvaluation",
     "Keep",
+    "MemberBytes",
     "OnEpoch",
     "Outcome",
+    "PartPlan",
     "Progress",
     "Record",
     "Run",
@@ -59,14 +63,17 @@ __all__ = [
     "compare",
     "contrast",
     "deferred_interrupt",
+    "describe_machine",
     "estimate",
     "first_interrupt",
     "fit",
     "holm",
     "load_checkpoint",
     "make_records",
+    "member_bytes",
     "neighbour_correlation",
     "override",
+    "plan_parts",
     "predicted_homophily",
     "read_tensors",
     "roc_auc",

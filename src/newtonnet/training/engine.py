@@ -12,7 +12,7 @@ import torch
 from newtonnet.datasets import Split, check_split
 from newtonnet.files import named_errors
 from newtonnet.graphs import Graph, check_trainable
-from newtonnet.kernels import kept_memory
+from newtonnet.kernels import kept_memory, use_threads
 from newtonnet.metrics import METRICS, NUMBER_METRICS
 from newtonnet.nn import Population
 
@@ -122,18 +122,19 @@ def fit(
         raise
     parts.keep_best()
     seconds, records = parts.seconds() / len(configs), list[Record]()
-    for run, members in zip(parts.runs, parts.sizes, strict=True):
-        own = slice(len(records), len(records) + members)
-        records += make_records(
-            run,
-            ids=ids[own],
-            graph=graph,
-            model=model.name,
-            options=model.options,
-            configs=configs[own],
-            splits=splits[own],
-            seconds=seconds,
-        )
+    with use_threads(threads):  # records say how many there were
+        for run, members in zip(parts.runs, parts.sizes, strict=True):
+            own = slice(len(records), len(records) + members)
+            records += make_records(
+                run,
+                ids=ids[own],
+                graph=graph,
+                model=model.name,
+                options=model.options,
+                configs=configs[own],
+                splits=splits[own],
+                seconds=seconds,
+            )
     if checkpoint is not None and resumable and not all(run is not None and run.finished for run in parts.runs):
         save_checkpoint(checkpoint, parts.state(), fingerprint=fingerprint)
     elif checkpoint is not None:

@@ -25,8 +25,24 @@ from .loop import Progress, Run, Rung
 CACHED = 8 << 20
 """Bytes that torch's own operations keep for a part's backward pass, at most, if it has more than one member."""
 
-COPIES = 6
-"""Numbers kept for each parameter: itself, its gradient, two moments, the best so far, and a copy to return."""
+LARGEST = 60 << 20
+"""Bytes of a part's largest tensor, at most, if it has more than one member: what is larger is not kept from epoch to
+epoch outside the main thread (:func:`newtonnet.kernels.kept_memory`)."""
+
+COPIES = 8
+"""Numbers for each parameter: itself, its gradient, two moments, the best so far, a copy to return, and some of them
+again while a training that was stopped is saved."""
+
+GROWTH, BLOCKS = (1.1, 1.8), (4, 9)
+"""Peak of a training member, measured: so many times what it keeps, and so many of its largest tensors; first where
+native kernels do most of the work, then where torch's own operations do."""
+
+ARENAS = 1.25
+"""How much more members take that train side by side: each thread has its own free blocks."""
+
+SIDE_BY_SIDE = 512 << 20
+"""Bytes that members which train side by side may take together. Larger ones train one after another: their products
+are long enough for all threads."""
 
 MANY = 20_000
 """Nodes from which on torch's own operations are long enough for several threads."""
@@ -35,24 +51,40 @@ LOOK = 0.05
 """Seconds between two looks at parts that train side by side."""
 
 
-def part_sizes(model: Population, inputs: Inputs, *, threads: int, max_memory: int | None) -> list[int]:
-    """Members of each part: as many as fit the cache, or fewer to stay within ``max_memory`` bytes beside the graph."""
-    population = len(model.seeds)
-    if population == 1 and max_memory is None:
-        return [1]
-    member = member_bytes(model, inputs)
-    size = max(1, CACHED // max(member.by_torch, 1))
+@dataclass(frozen=True)
+class PartPlan:
+    """How a population is cut.
+
+    Attributes:
+        sizes: members of each part.
+        side_by_side: number of parts that train at the same time.
+        bytes: peak of the training, beside the graph and the inputs.
+    """
+
+    sizes: tuple[int, ...]
+    side_by_side: int
+    bytes: int
+
+
+def plan_parts(member: "MemberBytes", population: int, *, threads: int, max_memory: int | None) -> PartPlan:
+    """Parts that fit the cache, or smaller ones to stay within ``max_memory`` bytes beside the graph."""
+    one, weights = max(member.running, 1), COPIES * population * member.owned
+    size = max(1, min(CACHED // max(member.by_torch, 1), LARGEST // max(member.largest, 1)))
+    room = float(SIDE_BY_SIDE)
     if max_memory is not None:
-        one, all_weights = 2 * member.kept + COPIES * member.owned, 2 * population * member.owned
-        if max_memory < all_weights + one:
+        if max_memory < weights + one:
             raise ValueError(
-                f"training needs about {(all_weights + one) / 1e6:.0f} MB beside the graph, "
+                f"training needs about {(weights + one) / 1e6:.0f} MB beside the graph, "
                 f"got {max_memory / 1e6:.0f} MB; allow more, or train fewer members"
             )
-        size = max(1, min(size, int((max_memory - all_weights) / one / min(threads, population))))
+        size = max(1, min(size, int((max_memory - weights) / one / min(threads, population))))
+        room = min(room, max_memory - weights)
     # Equal parts, and as many as keep all threads busy.
     count = min(population, max(-(-population // size), threads))
-    return [population * (k + 1) // count - population * k // count for k in range(count)]
+    sizes = tuple(population * (k + 1) // count - population * k // count for k in range(count))
+    side_by_side = max(1, min(threads, count, int(room / (ARENAS * max(sizes) * one))))
+    taken = max(sizes) * one * (ARENAS * side_by_side if side_by_side > 1 else 1)
+    return PartPlan(sizes, side_by_side, int(taken) + weights)
 
 
 @dataclass(frozen=True)
@@ -63,8 +95,16 @@ class MemberBytes:
     """For its backward pass."""
     by_torch: int
     """Of these, results of torch's own operations; the native kernels work piece by piece and need no cache."""
+    largest: int
+    """For the largest tensor among these that has a row for each node."""
     owned: int
     """For its parameters."""
+
+    @property
+    def running(self) -> int:
+        """At the peak of an epoch."""
+        by_torch = self.by_torch > 0.55 * self.kept
+        return int(GROWTH[by_torch] * self.kept + BLOCKS[by_torch] * self.largest)
 
 
 def member_bytes(model: Population, inputs: Inputs) -> MemberBytes:
@@ -73,11 +113,13 @@ def member_bytes(model: Population, inputs: Inputs) -> MemberBytes:
     one, inputs = model.take(first), inputs.take(first)
     read = [*one.parameters(), *(x.matrix for x in (inputs.features, inputs.adjacency) if x is not None)]
     known = {tensor.data_ptr() for tensor in read if tensor.layout == torch.strided}
-    kept, by_torch = {}, {}
+    kept, by_torch, largest, nodes = {}, {}, 0, inputs.operator.nodes
 
     def note(tensor: Tensor) -> Tensor:
+        nonlocal largest
         if tensor.layout == torch.strided and tensor.data_ptr() not in known:
             kept[tensor.data_ptr()] = tensor.nbytes
+            largest = max(largest, tensor.nbytes if nodes in tensor.shape else 0)
             if not tensor.is_leaf:
                 by_torch[tensor.data_ptr()] = tensor.nbytes
         return tensor.detach()  # a function that saves its own result would keep itself, and all before it, for ever
@@ -85,7 +127,7 @@ def member_bytes(model: Population, inputs: Inputs) -> MemberBytes:
     with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
         one(inputs, Noise(0, one.seeds, 1))
     owned = sum(parameter.nbytes for parameter in one.parameters())
-    return MemberBytes(sum(kept.values()), sum(by_torch.values()), owned)
+    return MemberBytes(sum(kept.values()), sum(by_torch.values()), largest, owned)
 
 
 class Parts:
@@ -110,7 +152,12 @@ class Parts:
         self.broken: set[int] = set()  # parts that were stopped inside an epoch
         self.began, self.before = time.monotonic(), 0.0
         self.source = graph_source(model, graph, splits, configs[0], device)
-        self.cut(part_sizes(model, self.source.inputs, threads=threads, max_memory=max_memory))
+        plan = PartPlan((1,), 1, 0)
+        if len(model.seeds) > 1 or max_memory is not None:
+            member = member_bytes(model, self.source.inputs)
+            plan = plan_parts(member, len(model.seeds), threads=threads, max_memory=max_memory)
+        self.side_by_side = plan.side_by_side
+        self.cut(plan.sizes)
 
     def cut(self, sizes: Sequence[int]) -> None:
         """Make parts of these sizes, none of them started."""
@@ -130,10 +177,11 @@ class Parts:
 
     def train(self, after: Callable[[], bool], *, until: int) -> None:
         """Train all parts up to an epoch, or until ``after`` returns True or raises, each at the end of an epoch."""
-        side_by_side = min(self.threads, sum(run is None or not run.finished for run in self.runs))
+        side_by_side = min(self.side_by_side, sum(run is None or not run.finished for run in self.runs))
         if side_by_side > 1 and self._train_side_by_side(side_by_side, after, until):
             return
-        with use_threads(self.threads, torch_count=self.threads if self.graph.nodes >= MANY else 1):
+        inside = self.graph.nodes >= MANY or self.side_by_side < min(self.threads, len(self.runs))
+        with use_threads(self.threads, torch_count=self.threads if inside else 1):
             for part in range(len(self.runs)):
                 run = self.start(part)
                 while not run.finished and run.epoch < until:

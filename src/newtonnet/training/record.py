@@ -15,6 +15,7 @@ from newtonnet import kernels
 from newtonnet.datasets import Split, describe_split
 from newtonnet.files import parse_json
 from newtonnet.graphs import Graph
+from newtonnet.meaning import one_line
 from newtonnet.nn import Population
 
 from .config import Config
@@ -105,7 +106,12 @@ class Record:
             lists = {key: tuple(value) for key, value in outcome.items() if isinstance(value, list)}
             return cls(**data, outcome=Outcome(**outcome | lists))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise ValueError(f"not a record of newtonnet: {error}") from error
+            raise ValueError(f"not a record of newtonnet: {one_line(error)}") from error
+
+
+def describe_machine(threads: int | None = None) -> dict[str, Any]:
+    """Who computes here: the kernels, and so many threads, or as many as :func:`use_threads` allows."""
+    return {"kernels": kernels.kind(), "threads": threads or kernels.thread_count()}
 
 
 def record_id(model: Population, graph: Graph, split: Split, config: Config) -> str:
@@ -157,7 +163,7 @@ def make_records(
             split=describe_split(splits[p]),
             outcome=outcome,
             history=_history(curves[:, :, p], outcome.epochs),
-            machine={"kernels": kernels.kind(), "threads": kernels.thread_count()},
+            machine=describe_machine(),
         )
         for p, outcome in enumerate(outcomes)
     ]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtr, stdtrit
 
 LEVEL = 0.95
 """Of every interval."""
@@ -67,7 +67,7 @@ def estimate(scores: Scores, ratio: float) -> Estimate | None:
 def _estimate(mean: float, error: float, n: int) -> Estimate:
     """From a mean and its standard error; differences that are all the same are certain, or none at all."""
     reach = _reach(n) * error
-    p = 2 * float(student.sf(abs(mean) / error, n - 1)) if error else float(mean == 0)
+    p = 2 * float(stdtr(n - 1, -abs(mean) / error)) if error else float(mean == 0)
     return Estimate(mean, mean - reach, mean + reach, p, n)
 
 
@@ -100,7 +100,7 @@ def contrast(ones: Sequence[Estimate], others: Sequence[Estimate]) -> Estimate:
 
 def _reach(splits: int) -> float:
     """Standard errors from the middle of an interval to its end."""
-    return float(student.ppf((1 + LEVEL) / 2, splits - 1))
+    return float(stdtrit(splits - 1, (1 + LEVEL) / 2))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -1,7 +1,11 @@
 """The machine, its limits, and how near the sparse product comes to them."""
 
+import ctypes
 import os
 import platform
+import shutil
+import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +19,7 @@ import torch
 
 from newtonnet import __version__
 from newtonnet.graphs import Graph, normalised_operator, propagate
-from newtonnet.kernels import use_threads
+from newtonnet.kernels import AHEAD, thread_count, use_threads
 
 BUSY = 0.5
 """Above this load average the figures are not reliable."""
@@ -176,11 +180,48 @@ def product_bytes(nodes: int, stored: int, columns: int, *, cache: int) -> int:
     return 8 * stored + 8 * nodes * columns + again
 
 
+GATHERED = (2, 4, 8, 16, 64)
+"""Columns for which the loop that only reads rows was written."""
+
+Gather = Callable[[torch.Tensor, torch.Tensor, int], object]
+"""Reads the rows of a block that the entries of a matrix name, and prefetches some entries ahead, or none.
+
+The entries are int32 ``(nnz,)``, the block is contiguous float32 ``(n, c)``.
+"""
+
+
+def build_gather() -> Gather | None:
+    """The loop of ``gather.cpp``, compiled for this processor; None without a compiler."""
+    compiler = shutil.which("c++")
+    if compiler is None:
+        return None
+    source = Path(__file__).with_name("gather.cpp")
+    with tempfile.TemporaryDirectory(prefix="newtonnet-bench-") as folder:
+        target = Path(folder) / "gather.so"
+        flags = ["-O3", "-march=native", "-std=c++20", "-shared", "-fPIC", "-pthread"]
+        subprocess.run([compiler, *flags, source, "-o", target], check=True)
+        loop = ctypes.CDLL(str(target)).gather
+
+    def gather(entries: torch.Tensor, x: torch.Tensor, ahead: int) -> object:
+        numbers = (entries.data_ptr(), len(entries), x.data_ptr(), x.shape[1], ahead, thread_count())
+        return loop(*map(ctypes.c_int64, numbers))
+
+    return gather
+
+
 def time_kernel(
-    graph: Graph, widths: Sequence[int], limits: Limits, *, seconds: float, note: Callable[[str], None]
+    graph: Graph,
+    widths: Sequence[int],
+    limits: Limits,
+    *,
+    seconds: float,
+    note: Callable[[str], None],
+    gather: Gather | None = None,
 ) -> dict[str, Any]:
     """Time one sparse product, a fifth of ``propagate`` at K = 5, on blocks of these widths, against limits."""
     operator = normalised_operator(graph)
+    plan = operator.plan
+    entries = operator.matrix.col_indices() if plan is None else plan.columns[: operator.matrix.values().numel()]
     nodes, stored = graph.nodes, int(graph.adjacency.nnz)
     coefficients = torch.linspace(1, 0.5, DEGREE + 1)[:, None]
     products = {}
@@ -200,4 +241,12 @@ def time_kernel(
             "fraction": least / taken,
             "arithmetic_fraction": stored * columns / limits.multiply_adds / taken,
         }
+        if gather is not None and columns in GATHERED:
+            plain, ahead = (repeat(partial(gather, entries, x[:, 0], e), seconds=seconds) for e in (0, AHEAD))
+            products[str(columns)] |= {
+                "gather_ms": 1e3 * plain,
+                "gather_fraction": plain / taken,
+                "prefetched_gather_ms": 1e3 * ahead,
+                "prefetched_gather_fraction": ahead / taken,
+            }
     return {"nodes": nodes, "stored": stored, "products": products}

@@ -124,9 +124,12 @@ def _kernel(result: Result) -> Table:
     rows = []
     for graph, row in table.items():
         for columns, cell in row["products"].items():
-            shares = (f"{100 * cell['fraction']:.0f}%", f"{100 * cell['arithmetic_fraction']:.0f}%")
+            names = ("fraction", "arithmetic_fraction", "gather_fraction", "prefetched_gather_fraction")
+            found = [cell.get(name) for name in names]
+            shares = ("–" if share is None else f"{100 * share:.0f}%" for share in found)
             rows.append((graph, columns, _three(cell["ms"]), _three(cell["bound_ms"]), *shares))
-    header = ("graph", "columns", "ms", "bound, ms", "of the bandwidth bound", "of the arithmetic")
+    limits = ("of the bandwidth bound", "of the arithmetic", "of the gather bound", "with prefetching")
+    header = ("graph", "columns", "ms", "bound, ms", *limits)
     return Table("One sparse product and the machine's limits", header, tuple(rows))
 
 

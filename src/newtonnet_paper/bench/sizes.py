@@ -209,7 +209,7 @@ QUICK = Profile(
     populations=(1, 64),
     kernel=(
         (SIZES["chameleon"], (2, 8, 64, 1024)),
-        *((SIZES[name], (2, 8, 64)) for name in ("penn94", "genius", "twitch-gamer")),
+        *((SIZES[name], (2, 16, 64)) for name in ("penn94", "genius", "twitch-gamer")),
     ),
     roofline=(
         *((SIZES[name], (1, 64)) for name in ("cora", "chameleon", "squirrel", "pubmed")),

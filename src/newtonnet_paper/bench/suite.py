@@ -14,7 +14,7 @@ from newtonnet.search import published
 
 from . import timing
 from .fresh import FreshRun, peak_memory, store, time_kernels
-from .machine import BUSY, Limits, describe_machine, load, measure_limits, time_kernel
+from .machine import BUSY, Limits, build_gather, describe_machine, load, measure_limits, time_kernel
 from .roofline import measure_newtonnet, measure_stack
 from .sizes import SIZES, GraphSize, Profile, grown, real_or_sized, sized_graph
 from .stacks import time_stack
@@ -163,10 +163,13 @@ def _time_reference(run: _Sections, module: ModuleType | None) -> dict[str, Any]
 
 def _time_kernels(run: _Sections, limits: Limits) -> dict[str, Any]:
     rows = {}
+    gather = build_gather()
+    if gather is None:
+        run.note("no C++ compiler: sparse products are not compared with a loop that only reads")
     for size, widths in run.profile.kernel:
         graph = run.sized(size)
         run.say(f"kernel: {size.name}")
-        rows[size.name] = time_kernel(graph, widths, limits, seconds=run.profile.seconds, note=run.note)
+        rows[size.name] = time_kernel(graph, widths, limits, seconds=run.profile.seconds, note=run.note, gather=gather)
 
     def pick(field: str) -> dict[str, Any]:
         return {name: {c: cell[field] for c, cell in row["products"].items()} for name, row in rows.items()}

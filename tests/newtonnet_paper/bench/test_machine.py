@@ -1,7 +1,10 @@
+import numpy as np
 import pytest
+import torch
 
+from newtonnet.kernels import AHEAD, use_threads
 from newtonnet_paper.bench import sized_graph
-from newtonnet_paper.bench.machine import Limits, product_bytes, time_kernel
+from newtonnet_paper.bench.machine import GATHERED, Limits, build_gather, product_bytes, time_kernel
 
 
 @pytest.mark.parametrize(
@@ -29,6 +32,37 @@ def test_fractions_are_the_limits_over_the_measured_time(tiny_size, monkeypatch)
     assert (row["nodes"], row["stored"]) == (80, 400)
     expected = {"ms": 1.0, "bound_ms": 0.448, "fraction": 0.448, "arithmetic_fraction": 0.8}
     assert row["products"]["2"] == pytest.approx(expected)
+
+
+def test_a_product_is_compared_with_reading_its_rows_where_that_can_be_measured(tiny_size, monkeypatch):
+    graph, read = sized_graph(tiny_size), []
+    times = iter(
+        [5e-3, 4e-4, 2e-4, 5e-3]
+    )  # 2 columns: five products, read plainly, with prefetching; 7 columns: products
+    monkeypatch.setattr("newtonnet_paper.bench.machine.repeat", lambda call, seconds: (call(), next(times))[1])
+    limits = Limits(bandwidth=1e7, multiply_adds=1e6, cache=2**20, l2_bandwidth=1e8)
+
+    def gather(entries, x, ahead):
+        read.append((len(entries), *x.shape, ahead))
+
+    found = time_kernel(graph, (2, 7), limits, seconds=0.0, note=pytest.fail, gather=gather)["products"]
+    assert read == [(400, 80, 2, 0), (400, 80, 2, AHEAD)]
+    assert found["2"]["gather_ms"] == pytest.approx(0.4)
+    assert found["2"]["gather_fraction"] == pytest.approx(0.4)
+    assert found["2"]["prefetched_gather_fraction"] == pytest.approx(0.2)
+    assert "gather_ms" not in found["7"]
+
+
+@pytest.mark.parametrize("columns", GATHERED)
+@pytest.mark.parametrize(("threads", "ahead"), [(1, 0), (1, 32), (3, 32)])
+def test_the_gather_bound_reads_every_number_of_the_rows(columns, threads, ahead):
+    gather = build_gather() or pytest.skip("no compiler")
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((30, columns)).astype(np.float32)
+    entries = rng.integers(30, size=101).astype(np.int32)
+    with use_threads(threads):
+        found = gather(torch.from_numpy(entries), torch.from_numpy(x), ahead)
+    assert found == np.bitwise_xor.reduce(x.view(np.int32)[entries], axis=None)
 
 
 def test_a_block_that_does_not_fit_into_memory_is_skipped_with_a_note(tiny_size, monkeypatch):
