@@ -17,12 +17,11 @@ def measure(*words):
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="what a process holds is read from /proc")
 def test_the_peak_is_said_before_and_a_limit_is_kept():
-    one = ("--model", "tuned-gcn", "--no-tune", "--max-epochs", "2", "--folds", "0", "--no-compare", "--threads", "2")
+    short = ("--folds", "0", "--no-compare", "--threads", "2")
+    one = ("--model", "tuned-gcn", "--no-tune", "--max-epochs", "2", "--time-limit", "12s", *short)
     free = measure("20000", "60000", "16", *one)
     assert 0.9 * free["peak"] <= free["stated"][0] <= 1.3 * free["peak"]
     limit = round(0.8 * free["peak"])
-    cut = measure(
-        "20000", "60000", "16", "--max-memory", f"{limit}MB", "--time-limit", "5s", "--folds", "0", "--no-compare"
-    )
+    cut = measure("20000", "60000", "16", "--max-memory", f"{limit}MB", "--time-limit", "5s", *short)
     assert cut["code"] == 0
     assert cut["peak"] <= 1.1 * limit
