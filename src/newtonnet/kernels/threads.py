@@ -58,8 +58,8 @@ KEEPING = ((MMAP_MAX, 0), (TRIM_THRESHOLD, 2**31 - 1), (TOP_PAD, 128 << 20))
 heap of another thread is not given back either."""
 
 USUAL = ((MMAP_MAX, 65_536), (MMAP_THRESHOLD, 4 << 20), (TRIM_THRESHOLD, 64 << 20), (TOP_PAD, 128 << 10))
-"""As glibc begins, but for blocks below 4 MB, which stay on the heap. Larger ones are mapped on their own and given back
-when they are freed: on the heap, where glibc would take up to 32 MB, the gaps between them add a quarter to the peak."""
+"""As glibc begins, but blocks below 4 MB stay on the heap. Larger ones are mapped on their own and given back when they
+are freed: on the heap, where glibc would take up to 32 MB, the gaps between them add a quarter to the peak of a fit."""
 
 OWN_CHOICE = ("MALLOC_MMAP_MAX_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_", "MALLOC_TRIM_THRESHOLD_")
 """Environment variables by which people set the same."""
