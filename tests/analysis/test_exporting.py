@@ -381,3 +381,14 @@ def test_a_damaged_file_is_refused_in_one_line(tmp_path):
         path.write_bytes(text)
         with pytest.raises(ValueError, match="is no exported model, or it was damaged"):
             Scorer(path)
+
+
+def test_a_file_in_which_an_array_has_another_name_is_refused(tmp_path):
+    graph = make_graph()
+    path, _ = export(classifier_of(graph, network("newtonnet", graph, Options())), tmp_path)
+    whole, names = path.read_bytes(), sorted(Scorer(path).arrays)
+    assert len(names) > 3
+    for name in names:
+        path.write_bytes(whole.replace(f"{name}.npy".encode(), f"{name[:-1]}?.npy".encode()))
+        with pytest.raises(ValueError, match="is no exported model, or it was damaged"):
+            Scorer(path)

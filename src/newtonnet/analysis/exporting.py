@@ -60,9 +60,11 @@ def export(model: GraphEstimator | Analysis | str | PathLike[str], folder: str |
     check_is_fitted(estimator)
     tables = given.run if whole else estimator.tables_
     encoding = Encoding(()) if tables is None else tables.encoding
-    arrays = {"described": np.array(json.dumps(_described(estimator, encoding))), **_shared(estimator)}
+    arrays = _shared(estimator)
     for place, member in enumerate(estimator.ensemble_.members):
         arrays |= {f"{place}.{name}": x for name, x in _member(member).items()}
+    described = {**_described(estimator, encoding), "arrays": sorted(arrays)}
+    arrays["described"] = np.array(json.dumps(described))
     arrays = {name: x.astype(np.float64) if x.dtype == np.float32 else x for name, x in arrays.items()}
     out = Path(folder)
     with whole_file(out / ARRAYS) as temporary, temporary.open("wb") as stream:

@@ -27,6 +27,8 @@ class Scorer:
                 with np.load(stream, allow_pickle=False) as stored:
                     self.arrays = {name: stored[name] for name in stored.files}
                 self.described: dict[str, Any] = json.loads(str(self.arrays["described"]))
+                for name in ("classes", *self.described.get("arrays", ())):  # an archive has no checksum of names
+                    self.arrays[name]
             except Exception as reason:  # a damaged archive can raise anything
                 raise ValueError(f"{path} is no exported model, or it was damaged; export it again") from reason
         if self.described["format"] != 2:
