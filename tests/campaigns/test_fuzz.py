@@ -5,6 +5,7 @@ import io
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import traceback
@@ -162,11 +163,12 @@ def read_graph(path):
     open_graph(path)
 
 
-def forked(command, **_):
+def forked(command, *, timeout, **_):
     """The process that reads a MATLAB file, forked from this one, where its imports are done."""
     said = Path(command[5]).with_name("said")
     if (child := os.fork()) == 0:
         code = 1
+        signal.alarm(int(timeout) // 10)
         try:
             with said.open("wb") as stream:
                 os.dup2(stream.fileno(), 2)
@@ -178,6 +180,8 @@ def forked(command, **_):
         finally:
             os._exit(code)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if code == -signal.SIGALRM:
+        raise subprocess.TimeoutExpired(command, timeout)
     return SimpleNamespace(returncode=code, stderr=said.read_text(errors="replace"))
 
 

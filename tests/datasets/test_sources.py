@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.io import savemat
 
-from newtonnet.datasets import CATALOGUE, load, load_dataset
+from newtonnet.datasets import CATALOGUE, load, load_dataset, sources
 from newtonnet.datasets.raw_files import known_sums
 from newtonnet.datasets.sources import read_linkx_splits
 
@@ -205,21 +205,31 @@ def test_every_pickled_raw_file_has_a_known_checksum():
 
 
 def test_every_download_is_encrypted():
-    from newtonnet.datasets import sources
-
     assert all(source.url.startswith("https://") for source in (sources.OgbnArxiv, sources.TwitchGamer))
 
 
-def test_a_matlab_file_that_crashes_its_reader_is_refused(tmp_path, own_cache):
-    raw = tmp_path / "LINKXDataset" / "penn94" / "raw"
-    raw.mkdir(parents=True)
-    whole = io.BytesIO()
-    savemat(whole, {"A": sp.csc_matrix(np.ones((3, 3))), "local_info": np.ones((3, 7), dtype=np.uint16)})
-    data = bytearray(whole.getvalue())
-    data[240:244] = b"\xff\xff\xff\x7f"  # among the row indices: inside this process, a segmentation fault
-    (raw / "data.mat").write_bytes(data)
-    with pytest.raises(ValueError, match=r"is not a MATLAB file with A, local_info \(the reader ended with code -"):
-        load("penn94", data_root=tmp_path)
+def test_a_matlab_file_that_crashes_its_reader_is_refused(tmp_path, monkeypatch):
+    savemat(tmp_path / "data.mat", {"A": np.ones(3)})
+    monkeypatch.setattr(sources, "_CONVERT", "import os; os.abort()")
+    with pytest.raises(ValueError, match=r"is not a MATLAB file with A \(the reader ended with code -6\)"):
+        sources.read_matlab(tmp_path / "data.mat", "A")
+
+
+def test_a_matlab_file_with_column_pointers_that_jump_is_refused(tmp_path):
+    savemat(whole := io.BytesIO(), {"A": sp.csc_matrix(np.ones((3, 3)))})
+    right, wrong = (np.array(starts, dtype=np.int32).tobytes() for starts in ([0, 3, 6, 9], [0, 10**6, 6, 9]))
+    assert whole.getvalue().count(right) == 1
+    (tmp_path / "data.mat").write_bytes(whole.getvalue().replace(right, wrong))  # scipy would write beyond its arrays
+    with pytest.raises(ValueError, match=r"data\.mat is not a MATLAB file with A \(ValueError: indptr must be"):
+        sources.read_matlab(tmp_path / "data.mat", "A")
+
+
+def test_a_matlab_file_that_keeps_its_reader_busy_is_refused(tmp_path, monkeypatch):
+    savemat(tmp_path / "data.mat", {"A": np.ones(3)})
+    monkeypatch.setattr(sources, "_CONVERT", "while True: pass")
+    monkeypatch.setattr(sources, "READING", 0.2)
+    with pytest.raises(ValueError, match=r"data\.mat was not read within 0 s; it may be damaged: get it again"):
+        sources.read_matlab(tmp_path / "data.mat", "A")
 
 
 def test_genius_reads_its_file_and_is_symmetrised(tmp_path, own_cache):
@@ -293,8 +303,6 @@ def test_ogbn_arxiv_reads_the_archives_tables(tmp_path, own_cache):
 )
 def test_an_archive_is_unpacked_without_its_top_folder(top, name, files, tmp_path, monkeypatch):
     import zipfile
-
-    from newtonnet.datasets import sources
 
     def serve(url, folder):
         path = f"{folder}/served.zip"

@@ -218,19 +218,30 @@ import sys
 import numpy as np
 from scipy import io, sparse
 found = io.loadmat(sys.argv[1], variable_names=sys.argv[3:])
+for x in found.values():
+    if sparse.issparse(x):
+        x.check_format()  # scipy writes where the column pointers say
 plain = {name: np.stack(sparse.coo_array(x).coords) if sparse.issparse(x) else x for name, x in found.items()}
 np.savez(sys.argv[2], allow_pickle=False, **{name: plain[name] for name in sys.argv[3:]})
 """
 
 
+READING = 60.0
+"""Seconds that reading a MATLAB file of a megabyte may take; larger ones get as much for each."""
+
+
 def read_matlab(path: Path, *names: str) -> dict[str, NDArray[Any]]:
     """Variables of a MATLAB file by name; of a sparse matrix the places of its entries, ``(2, E)``.
 
-    Another process reads the file, because damaged ones crash scipy.
+    Another process reads the file, because damaged ones crash scipy, or keep it busy for hours.
     """
+    seconds = READING * max(path.stat().st_size / 1e6, 1)
     with scratch() as work:
         command = [sys.executable, "-P", "-c", _CONVERT, str(path), str(work / "plain.npz"), *names]
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=seconds)
+        except subprocess.TimeoutExpired:
+            raise ValueError(f"{path} was not read within {seconds:.0f} s; it may be damaged: get it again") from None
         if done.returncode:
             said = done.stderr.strip().splitlines()[-1:] or [f"the reader ended with code {done.returncode}"]
             raise ValueError(f"{path} is not a MATLAB file with {', '.join(names)} ({said[0]})")
