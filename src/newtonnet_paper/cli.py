@@ -449,7 +449,7 @@ def portfolio(
     if choice.families < FAMILIES_NEEDED:
         print(f"{choice.families} families are complete, {FAMILIES_NEEDED} are needed: {out} stays as it is")
     elif choice.better:
-        _save(out, portfolio_toml(choice, lines))
+        _save(out, portfolio_toml(choice))
     else:
         print(f"no less regret: {out} stays as it is")
 

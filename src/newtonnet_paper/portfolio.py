@@ -69,6 +69,7 @@ class PooledSetting:
         transductive: tied to its training graph.
         by_hand: in the list that was written by hand.
         always: in every list.
+        listed: may be in a list.
     """
 
     model: str
@@ -76,6 +77,7 @@ class PooledSetting:
     transductive: bool
     by_hand: bool
     always: bool
+    listed: bool
 
     @property
     def name(self) -> str:
@@ -104,6 +106,7 @@ def pool() -> tuple[PooledSetting, ...]:
             group.get("transductive", False),
             number < group["by_hand"],
             number < group.get("always", 0),
+            group.get("listed", True),
         )
         for group in tomllib.loads(text)["group"]
         for number, changes in enumerate(group["settings"])
@@ -202,7 +205,7 @@ def choose(scores: Scores, graphs: Collection[str], count: int) -> list[str]:
 
     Of equals, the one that is best by itself.
     """
-    alone = {one.name: regret(scores, [one.name], graphs) for one in pool()}
+    alone = {one.name: regret(scores, [one.name], graphs) for one in pool() if one.listed}
     chosen = [one.name for one in pool() if one.always]
     while len(chosen) < min(count, len(alone)):
         rest = [name for name in alone if name not in chosen]
@@ -277,23 +280,11 @@ def choose_list(lines: Sequence[Line]) -> Choice | None:
     return Choice(settings, scores, counts, held_out[count], {graph: regret(scores, hand, [graph]) for graph in scores})
 
 
-def portfolio_toml(choice: Choice, lines: Sequence[Line]) -> str:
-    """The list as the file that the classifier reads: settings of one shape together, the cheapest shapes first."""
-    cost: dict[str, list[float]] = {}
-    for line in lines:
-        if line["key"]["dataset"] in choice.scores:
-            cost.setdefault(name_of(line["key"]["model"], line["key"]["changes"]), []).append(line["cpu"])
+def portfolio_toml(choice: Choice) -> str:
+    """The list as the file that the classifier reads: in the order of choice, settings of one shape together."""
     groups: dict[tuple[str, bool], list[PooledSetting]] = {}
     for one in choice.settings:
         groups.setdefault((one.shape, one.transductive), []).append(one)
-    ordered = sorted(
-        groups.values(),
-        key=lambda group: (
-            not any(one.always for one in group),
-            group[0].model != "ridge",
-            float(np.mean([np.mean(cost[one.name]) for one in group])),
-        ),
-    )
     graphs = f"{len(choice.scores)} graphs ({', '.join(choice.scores)})"
     words = (
         "The portfolio: settings that suit many graphs, as changes of a model's defaults, in the order of trying. "
@@ -302,12 +293,13 @@ def portfolio_toml(choice: Choice, lines: Sequence[Line]) -> str:
         f"from {len(pool())} settings by their average regret on the validation nodes of {graphs}."
     )
     text = textwrap.wrap(words, width=118, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)
-    for group in ordered:
+    for group in groups.values():
         shared = {k: v for k, v in group[0].changes.items() if all(one.changes.get(k) == v for one in group)}
+        own = [_inline({k: v for k, v in one.changes.items() if k not in shared}) for one in group]
         text += ["", "[[group]]", f'model = "{group[0].model}"']
         text += ["transductive = true"] * group[0].transductive
-        text += [f"common = {_inline(shared)}", "settings = ["]
-        text += [f"    {_inline({k: v for k, v in one.changes.items() if k not in shared})}," for one in group] + ["]"]
+        text += [f"common = {_inline(shared)}"]
+        text += ["settings = [", *(f"    {one}," for one in own), "]"] if len(own) > 1 else [f"settings = [{own[0]}]"]
     return "\n".join(text) + "\n"
 
 

@@ -74,7 +74,7 @@ def test_only_equal_shapes_train_together():
     assert sorted(place for group in groups for place in group) == list(range(len(tried)))
     for group in groups:
         assert len({repr((tried[place].model, tried[place].setting.options)) for place in group}) == 1
-    assert len(groups) < 0.6 * len(tried)
+    assert len(groups) < 0.8 * len(tried)
 
 
 def test_the_average_beats_its_members_and_leaves_out_what_harms(graph, rng):
@@ -343,3 +343,26 @@ def test_the_first_network_leaves_time_for_another_family(graph, monkeypatch):
     tune(graph, tried, make_folds(graph, 2), OPTIONS, deadline=deadline_in(2.0))
     assert shares[1][0] > 3
     assert shares[1][1] > 0.2, "of the second that is left"
+
+
+def test_one_of_each_kind_is_tried_before_the_others_and_those_of_the_best_kind_come_next(graph, monkeypatch):
+    tried = [*spectral()[:2], *(one for one in listed() if one.model in ("newton-stack", "boosting"))]
+    kinds = dict.fromkeys(one.kind for one in tried)
+    steps = []
+    real = Search.train
+
+    def watched(self, groups, folds, deadline, what, **options):
+        before = set(self.trained)
+        real(self, groups[:3], folds, deadline, what, **options)
+        best = {}
+        for i in before:
+            best[tried[i].kind] = max(best.get(tried[i].kind, 0.0), self.tried_setting(i).validation)
+        steps.append((what, [tried[group[0]].kind for group in groups], best))
+
+    monkeypatch.setattr(Search, "train", watched)
+    tune(graph, tried, make_folds(graph, 2), OPTIONS, deadline=deadline_in(None))
+    firsts = next(found for what, found, _ in steps if what == "trying one of each kind")
+    assert sorted(firsts) == sorted(kinds)
+    rest, best = next((found, best) for what, found, best in steps if what == "trying settings" and len(found) > 1)
+    scores = [best.get(kind, 0.0) for kind in rest]
+    assert scores == sorted(scores, reverse=True)

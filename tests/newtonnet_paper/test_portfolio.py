@@ -28,7 +28,7 @@ from newtonnet_paper.portfolio import (
 )
 
 NAMES = [one.name for one in pool()]
-OTHERS = [one.name for one in pool() if not one.by_hand]
+OTHERS = [one.name for one in pool() if one.listed and not one.by_hand and not one.always]
 
 
 def lines(best, *, low=0.5, high=0.9):
@@ -111,11 +111,14 @@ def test_the_list_is_the_file_that_the_classifier_reads(monkeypatch):
     stored = lines({"cora": {OTHERS[0]}, "texas": {OTHERS[0], OTHERS[5]}, "minesweeper": {OTHERS[5]}})
     choice = choose_list(stored)
     assert choice.better
-    text = portfolio_toml(choice, stored)
+    text = portfolio_toml(choice)
     groups = tomllib.loads(text)["group"]
     found = {name_of(group["model"], group["common"] | one) for group in groups for one in group["settings"]}
     assert found == {one.name for one in choice.settings}
     assert [group["model"] for group in groups[:2]] == ["ridge", "newtonnet"], "what is always there comes first"
+    listed = [name_of(group["model"], group["common"] | group["settings"][0]) for group in groups]
+    places = [[one.name for one in choice.settings].index(name) for name in listed]
+    assert places == sorted(places), "then in the order of choice"
     assert all(line.startswith("# ") for line in text.split("\n\n")[0].splitlines())
     assert "3 graphs (texas, cora, minesweeper)" in text.replace("\n# ", " ")
     assert max(map(len, text.splitlines()[:8])) <= 120

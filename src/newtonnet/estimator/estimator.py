@@ -245,7 +245,7 @@ class GraphEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         labels = self.label_inputs and not self.transferable
         if self.tune == AUTO and self.regime == IN_MEMORY:
             transductive = not self.transferable and graph.nodes <= MOST_TRANSDUCTIVE
-            return candidates(self.model, fixed, own, transductive=transductive, labels=labels)
+            return candidates(self.model, fixed, own, transductive=transductive, labels=labels, nodes=graph.nodes)
         name = OUT_OF_CORE_MODEL if self.regime == OUT_OF_CORE else self.model
         own = (
             {field: own[field] for field in ("metric", "loss", "class_weight") if field in own} if name in BANK else own

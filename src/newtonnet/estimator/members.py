@@ -26,6 +26,12 @@ class Candidate(NamedTuple):
     model: str
     setting: Setting
 
+    @property
+    def kind(self) -> tuple[str, bool, bool]:
+        """What settings that do well on the same graphs share: the model, labels as inputs, weights for every node."""
+        options = self.setting.options
+        return self.model, reads_labels(options), bool(getattr(options, "branch", 0))
+
 
 @dataclass(frozen=True, eq=False)
 class TrainingOptions:

@@ -34,6 +34,8 @@ FINALISTS = 6
 """Number of settings that are trained on all folds."""
 SMALL = 400
 """Number of labelled nodes below which settings are compared on more than one fold."""
+FIRSTS = 0.5
+"""Share of the time for trying settings in which one group of every kind is tried."""
 SCAN, HALVING = 0.4, 0.5
 """Share of the time in which all settings are tried, and of the time that is left then in which the best of them train
 on, if other folds are to follow."""
@@ -46,6 +48,8 @@ LONG = 1.0
 FIRST, FIRST_EPOCHS = 0.4, 100
 """Share of the time that the first network may take for so many epochs: a short limit gives one usable model before
 anything else is tried."""
+MOST_FOR_EIGENVECTORS = 20_000
+"""Number of nodes of a graph up to which the portfolio has settings with its eigenvectors."""
 CALLERS = ("metric", "loss", "class_weight", "max_epochs", "patience", "seed", "run_seed")
 """Fields that are the same in all settings of a fit."""
 SAMPLE = 2_000
@@ -134,7 +138,13 @@ class Portfolio:
 
 
 def candidates(
-    model: str, settings: Mapping[str, Any], config: Mapping[str, Any], *, transductive: bool, labels: bool
+    model: str,
+    settings: Mapping[str, Any],
+    config: Mapping[str, Any],
+    *,
+    transductive: bool,
+    labels: bool,
+    nodes: int = 0,
 ) -> list[Candidate]:
     """The settings to try for a model, without duplicates, in the order in which they are tried.
 
@@ -144,12 +154,15 @@ def candidates(
         config: training fields of the caller, for the families that train in epochs.
         transductive: allow weights for every node.
         labels: allow training labels as inputs.
+        nodes: number of nodes of the graph; eigenvectors of a large one take too long.
     """
     listed = _portfolio(transductive=transductive) if model == NEWTONNET else [(model, one) for one in _drawn(model)]
     tried = []
     for name, changes in listed:
         default = defaults_of(name)
         if name != model and not _applies(name, default, settings):
+            continue
+        if nodes > MOST_FOR_EIGENVECTORS and changes.get("eigenvectors"):
             continue
         kept = {**changes, **settings, **({} if labels else without_labels(default))}
         if name in BANK:
@@ -273,8 +286,9 @@ class Search:
         *,
         enough: int = ENOUGH,
         persistent: bool = False,
+        share: float | None = None,
     ) -> None:
-        """Train groups of candidates of one shape on folds, each group within its share of the time.
+        """Train groups of candidates of one shape on folds, each group within its share of the time, by default equal.
 
         What cannot begin before the deadline is not trained; ``what`` names this step, for the rest see :class:`Watch`.
         """
@@ -289,7 +303,8 @@ class Search:
                 continue
             least = 0 if model in BANK else enough  # trees are useful after any time
             tell = partial(self._tell, what, number, len(groups))
-            watch = Watch(deadline, 1 / (len(groups) - number), least, persistent, 2 * self.overtime, tell)
+            part = 1 / (len(groups) - number) if share is None else share
+            watch = Watch(deadline, part, least, persistent, 2 * self.overtime, tell)
             rows = family_of(model).train(
                 self.graph, candidates, splits, self.options, stop=watch.stop, progress=watch.progress
             )
@@ -396,7 +411,9 @@ def first_folds(folds: int, labelled: int, *, several: bool) -> int:
 def _halve(search: Search, folds: Sequence[int], deadline: Deadline, *, last: bool) -> None:
     """Give every group a try on these folds, then let a third of the groups train on, round after round.
 
-    If they are done before the time is over, the others train on as well, the best first.
+    One group of every kind is tried first, then the others, those of the best kinds first: if the time is too short for
+    all, it goes to settings that promise most. If the rounds end before the time is over, the groups that were left
+    behind train on as well, the best first.
     """
     tried = search.tried
     instant = [i for i, candidate in enumerate(tried) if candidate.model == INSTANT]
@@ -405,9 +422,19 @@ def _halve(search: Search, folds: Sequence[int], deadline: Deadline, *, last: bo
     what = "trying settings" if len(tried) > 1 else "training"
     search.train([[i] for i in instant], folds, deadline.part(share), "a first answer")
     if len(others) > 1 and deadline.end < math.inf:
-        search.train([others[:1]], folds, deadline.part(FIRST), what, enough=FIRST_EPOCHS, persistent=True)
+        first = deadline.part(FIRST)
+        search.train([others[:1]], folds, first, what, enough=FIRST_EPOCHS, persistent=True, share=0.0)
+    scan = deadline.part(share)
     groups = group_by_shape({i: tried[i] for i in others if i not in search.trained})
-    search.train(groups, folds, deadline.part(share), what, persistent=not search.trained)
+    by_kind = {tried[group[0]].kind: group for group in reversed(groups)}  # the first of each
+    seen = {tried[i].kind for i in search.trained}
+    firsts = [group for group in groups if group in by_kind.values() and tried[group[0]].kind not in seen]
+    search.train(firsts, folds, scan.part(FIRSTS), "trying one of each kind", persistent=not search.trained)
+    best: dict[tuple[str, bool, bool], float] = defaultdict(float)
+    for i, members in search.trained.items():
+        best[tried[i].kind] = max(best[tried[i].kind], mean_score(members, folds))
+    rest = sorted((group for group in groups if group not in firsts), key=lambda group: -best[tried[group[0]].kind])
+    search.train(rest, folds, scan, what, persistent=not search.trained)
     groups = [*groups, *([i] for i in search.trained if i in others and not any(i in group for group in groups))]
     end = deadline if last else deadline.part(HALVING)
     while True:
