@@ -607,7 +607,7 @@ void run_cross_entropy(Block<T> logits, Block<i64> labels, Block<bool> training,
   require(classes > 0, "logits must be of one class or more");
   CrossEntropy<T> s{.logits = logits.data(), .labels = checked_labels(labels, n, classes),
                     .training = bytes("training", training, {n, members}),
-                    .weights = read("weights", weights, {classes}), .total = nullptr,
+                    .weights = read("weights", weights, {classes}), .share = nullptr,
                     .gradient = write("gradient", gradient, {n, members, classes}), .sum = nullptr,
                     .members = members, .classes = classes, .smoothing = smoothing};
   T* mean = write("loss", loss, {members});
@@ -616,15 +616,17 @@ void run_cross_entropy(Block<T> logits, Block<i64> labels, Block<bool> training,
   const i64 chunks = (n + CHUNK - 1) / CHUNK, own = SIDE * classes;
   Team team(std::min(threads, chunks));
   Workspace room;
-  double *total = room.array<double>(2 * members), *sum = total + members;
+  double *share = room.array<double>(2 * members), *sum = share + members;
   double* parts = room.array<double>(chunks * members);
   T* rooms = room.array<T>(own * team.size);
-  std::fill_n(total, 2 * members, 0.0);
+  std::fill_n(share, 2 * members, 0.0);
   for (i64 i = 0; i < n; ++i) {
     const double weight = s.weight(i);
-    for (i64 p = 0; p < members; ++p) total[p] += s.training[i * members + p] ? weight : 0;
+    const u8* row = s.training + i * members;
+    for (i64 p = 0; p < members; ++p) share[p] += weight * (row[p] != 0);
   }
-  s.total = total;
+  for (i64 p = 0; p < members; ++p) share[p] = 1 / share[p];
+  s.share = share;
   in_shares(team, chunks, nullptr, [&, n = n, members = members](i64 lo, i64 hi, int thread) {
     CrossEntropy<T> part = s;
     for (i64 k = lo; k < hi; ++k) {
@@ -633,7 +635,7 @@ void run_cross_entropy(Block<T> logits, Block<i64> labels, Block<bool> training,
     }
   });
   if (chunks) add_up(parts, chunks, members, sum);
-  for (i64 p = 0; p < members; ++p) mean[p] = T(sum[p] / total[p]);
+  for (i64 p = 0; p < members; ++p) mean[p] = T(sum[p] * share[p]);
 }
 
 template <class T>
@@ -648,13 +650,12 @@ void run_evaluate(Block<T> logits, Block<i64> labels, Block<bool> masks, Block<u
   py::gil_scoped_release unlocked;
   Team team(std::min(threads, n));
   Workspace room;
-  const i64 own = SIDE * classes, all = 4 * members;
-  T* rooms = room.array<T>(own * team.size);
+  const i64 all = 4 * members;
   i64* parts = room.array<i64>(all * team.size);
   in_shares(team, n, nullptr, [&](i64 lo, i64 hi, int thread) {
     Scores<T> part = s;
     part.counts = parts + thread * all;
-    evaluate(part, lo, hi, rooms + thread * own);
+    evaluate(part, lo, hi);
   });
   add_up(parts, team.size, all, s.counts);
 }

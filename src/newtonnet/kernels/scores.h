@@ -32,10 +32,15 @@ template <class T> INLINE Vector<T, LANES<T>> exponential(Vector<T, LANES<T>> x)
   }
 }
 
-template <class T> INLINE void turn(const T* logits, i64 count, i64 classes, T* tile) {
-  for (i64 k = 0; k < count; ++k) {
-    for (i64 c = 0; c < classes; ++c) tile[c * SIDE + k] = logits[k * classes + c];
+// Numbers that lie `apart`, of which there are `used`; the rest is 0.
+template <class T> INLINE Vector<T, LANES<T>> load_apart(const T* from, i64 apart, i64 used) {
+  Vector<T, LANES<T>> x{};
+  if (used >= LANES<T>) {
+    for (int k = 0; k < LANES<T>; ++k) x[k] = from[k * apart];
+  } else {
+    for (int k = 0; k < used; ++k) x[k] = from[k * apart];
   }
+  return x;
 }
 
 template <class T> struct CrossEntropy {
@@ -43,7 +48,7 @@ template <class T> struct CrossEntropy {
   const i64* labels;       // (n)
   const u8* training;      // (n, members): not 0 where a node trains a member
   const double* weights;   // (classes), or null
-  const double* total;     // (members): the summed weights of the nodes that train
+  const double* share;     // (members): one over the summed weights of the nodes that train
   T* gradient;             // (n, members, classes)
   double* sum;             // (members): summed losses of these rows
   i64 members, classes;
@@ -59,15 +64,16 @@ template <class T> struct CrossEntropy {
     using V = Vector<T, LANES<T>>;
     alignas(64) T top[SIDE], sums[SIDE], spread[SIDE], scales[SIDE];
     i64 places[SIDE];
-    for (i64 k = 0; k < count; ++k) {
-      places[k] = (chosen[k].node * members + chosen[k].member) * classes;
-      turn(logits + places[k], 1, classes, room + k);
-    }
+    for (i64 k = 0; k < count; ++k) places[k] = (chosen[k].node * members + chosen[k].member) * classes;
+    for (i64 k = count; k % LANES<T> != 0; ++k) places[k] = places[0];
     for (i64 k = 0; k < count; k += LANES<T>) {
-      V largest = load<V>(room + k), sum{}, shifted{};
-      for (i64 c = 1; c < classes; ++c) {
-        const V x = load<V>(room + c * SIDE + k);
-        largest = x > largest ? x : largest;
+      V largest{}, sum{}, shifted{};
+      for (i64 c = 0; c < classes; ++c) {
+        V x;
+        for (int l = 0; l < LANES<T>; ++l) x[l] = logits[places[k + l] + c];
+        store(room + c * SIDE + k, x);
+        if (c == 0) largest = x;
+        else largest = x > largest ? x : largest;
       }
       for (i64 c = 0; c < classes; ++c) {
         const V x = load<V>(room + c * SIDE + k) - largest, power = exponential<T>(x);
@@ -83,11 +89,13 @@ template <class T> struct CrossEntropy {
       T loss = std::log(sums[k]) - own * (logits[places[k] + labels[node]] - top[k]);
       if (smoothing != 0) loss -= rest * spread[k];
       sum[member] += w * double(loss);
-      scales[k] = T(w / total[member]);
-      sums[k] = scales[k] / sums[k];
+      scales[k] = T(w * share[member]);
     }
+    for (i64 k = 0; k < SIDE; ++k) sums[k] = scales[k] / sums[k];
     for (i64 c = 0; c < classes; ++c) {
-      for (i64 k = 0; k < count; ++k) gradient[places[k] + c] = room[c * SIDE + k] * sums[k] - rest * scales[k];
+      T* numbers = room + c * SIDE;
+      for (i64 k = 0; k < SIDE; ++k) numbers[k] = numbers[k] * sums[k] - rest * scales[k];
+      for (i64 k = 0; k < count; ++k) gradient[places[k] + c] = numbers[k];
     }
     for (i64 k = 0; k < count; ++k) gradient[places[k] + labels[chosen[k].node]] -= own * scales[k];
   }
@@ -111,6 +119,17 @@ template <class T> struct CrossEntropy {
   }
 };
 
+constexpr i64 PER_BYTE = 255;  // ones that can be added up in one byte
+
+// 1 where a comparison holds and 0 elsewhere.
+template <class V, class Found> INLINE V ones(Found holds) { return V(holds ? V{} + 1 : V{}); }
+
+template <class R> INLINE void add_bytes(const R& bytes, i64* counts, i64 used) {
+  u8 each_byte[R::width];
+  store_row(each_byte, bytes, R::width);
+  for (i64 k = 0; k < used; ++k) counts[k] += each_byte[k];
+}
+
 template <class T> struct Scores {
   const T* logits;    // (n, members, classes)
   const i64* labels;  // (n)
@@ -121,52 +140,56 @@ template <class T> struct Scores {
 };
 
 // The largest class of every row, the first of equal ones.
-template <class T> void predict(const Scores<T>& s, i64 lo, i64 hi, T* room) {
+template <class T> void predict(const Scores<T>& s, i64 lo, i64 hi) {
   using V = Vector<T, LANES<T>>;
   using I = Vector<std::conditional_t<sizeof(T) == 4, i32, i64>, LANES<T>>;
   using Bytes = Vector<u8, LANES<T>>;
-  alignas(64) T zeros[SIDE];
-  for (i64 row = lo * s.members, last = hi * s.members; row < last; row += SIDE) {
-    const i64 count = std::min(SIDE, last - row);
-    turn(s.logits + row * s.classes, count, s.classes, room);
-    for (i64 k = 0; k < count; k += LANES<T>) {
-      V largest = load<V>(room + k), zero = largest * 0;  // NaN where a number is not finite
-      I found{};
-      for (i64 c = 1; c < s.classes; ++c) {
-        const V x = load<V>(room + c * SIDE + k);
-        found = x > largest ? I{} + int(c) : found;
-        largest = x > largest ? x : largest;
-        zero += x * 0;
+  for (i64 row = lo * s.members, last = hi * s.members; row < last; row += LANES<T>) {
+    const i64 used = last - row;
+    const T* logits = s.logits + row * s.classes;
+    V largest = load_apart(logits, s.classes, used), zero = largest * 0;  // NaN where a number is not finite
+    I found{};
+    for (i64 c = 1; c < s.classes; ++c) {
+      const V x = load_apart(logits + c, s.classes, used);
+      found = x > largest ? I{} + int(c) : found;
+      largest = x > largest ? x : largest;
+      zero += x * 0;
+    }
+    store_part(s.predicted + row, __builtin_convertvector(found, Bytes), used);
+    T all = 0;
+    for (int k = 0; k < LANES<T>; ++k) all += zero[k];
+    if (all == 0) continue;
+    for (int k = 0; k < LANES<T>; ++k) s.counts[3 * s.members + (row + k) % s.members] += zero[k] != 0;
+  }
+}
+
+// Counts right predictions and puts in the labels of nodes that train.
+template <class T> void compare(const Scores<T>& given, i64 lo, i64 hi) {
+  each_tile<u8>(1, given.members, [&]<class R, class Whole>(R, Whole whole, i64, i64 first, i64 used) NOINLINE {
+    const Scores<T> s = given;
+    const i64 left = whole ? R::width : used, part = s.n * s.members;
+    for (i64 from = lo; from < hi; from += PER_BYTE) {
+      R counts[3] = {};
+      for (i64 i = from; i < std::min(hi, from + PER_BYTE); ++i) {
+        const u8 label = u8(s.labels[i]), *masks = s.masks + i * s.members + first;
+        u8* predicted = s.predicted + i * s.members + first;
+        R classes = load_row<R>(predicted, left), train = load_row<R>(masks, left);
+        R validate = load_row<R>(masks + part, left), test = load_row<R>(masks + 2 * part, left);
+        each([&]<class V>(int, V& c, V& a, V& b, V& d, V& x, V& y, V& z) {
+          const V right = ones<V>(c == label), trains = ones<V>(a != 0);
+          x += right & trains, y += right & ones<V>(b != 0), z += right & ones<V>(d != 0);
+          c ^= V((c ^ label) & V(-trains));  // without a branch, which random nodes would make a slow one
+        }, classes, train, validate, test, counts[0], counts[1], counts[2]);
+        store_row(predicted, classes, left);
       }
-      store(zeros + k, zero);
-      store_part(s.predicted + row + k, __builtin_convertvector(found, Bytes), count - k);
+      for (int k = 0; k < 3; ++k) add_bytes(counts[k], s.counts + k * s.members + first, used);
     }
-    for (i64 k = 0; k < count; ++k) {
-      if (zeros[k] != 0) ++s.counts[3 * s.members + (row + k) % s.members];
-    }
-  }
+  });
 }
 
-// Counts right predictions and puts in the labels of the nodes that train.
-template <class T> void compare(const Scores<T>& s, i64 lo, i64 hi) {
-  const i64 members = s.members, part = s.n * members;
-  for (i64 i = lo; i < hi; ++i) {
-    const u8 label = u8(s.labels[i]), *masks = s.masks + i * members;
-    u8* __restrict predicted = s.predicted + i * members;
-    i64* __restrict counts = s.counts;
-    for (i64 p = 0; p < members; ++p) {
-      const bool right = predicted[p] == label, trains = masks[p] != 0;
-      counts[p] += right & trains;
-      counts[members + p] += right & (masks[part + p] != 0);
-      counts[2 * members + p] += right & (masks[2 * part + p] != 0);
-      predicted[p] = trains ? label : predicted[p];
-    }
-  }
-}
-
-template <class T> void evaluate(const Scores<T>& s, i64 lo, i64 hi, T* room) {
+template <class T> void evaluate(const Scores<T>& s, i64 lo, i64 hi) {
   std::fill_n(s.counts, 4 * s.members, 0);
-  predict(s, lo, hi, room);
+  predict(s, lo, hi);
   compare(s, lo, hi);
 }
 
@@ -179,7 +202,6 @@ struct Agreeing {
 
 // Counts edges lo to hi; false where one of them ends outside. A byte is added up until it could overflow.
 inline bool count_agreeing(const Agreeing& s, i64 lo, i64 hi) {
-  constexpr i64 PER_BYTE = 255;
   std::fill_n(s.counts, s.members, 0);
   for (i64 from = lo; from < hi; from += PER_BYTE) {
     const i64 to = std::min(hi, from + PER_BYTE);
@@ -191,11 +213,9 @@ inline bool count_agreeing(const Agreeing& s, i64 lo, i64 hi) {
       R equal{};
       for (i64 e = from; e < to; ++e) {
         R a = load_row<R>(classes + s.one[e] * s.members, R::width), b = load_row<R>(classes + s.two[e] * s.members, R::width);
-        each([]<class V>(int, V& count, V& x, V& y) { count += V(x == y ? V{} + 1 : V{}); }, equal, a, b);
+        each([]<class V>(int, V& count, V& x, V& y) { count += ones<V>(x == y); }, equal, a, b);
       }
-      u8 parts[R::width];
-      store_row(parts, equal, R::width);
-      for (i64 k = 0; k < used; ++k) s.counts[first + k] += parts[k];
+      add_bytes(equal, s.counts + first, used);
     });
   }
   return true;
