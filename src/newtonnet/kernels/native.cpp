@@ -620,11 +620,7 @@ void run_cross_entropy(Block<T> logits, Block<i64> labels, Block<bool> training,
   double* parts = room.array<double>(chunks * members);
   T* rooms = room.array<T>(own * team.size);
   std::fill_n(share, 2 * members, 0.0);
-  for (i64 i = 0; i < n; ++i) {
-    const double weight = s.weight(i);
-    const u8* row = s.training + i * members;
-    for (i64 p = 0; p < members; ++p) share[p] += weight * (row[p] != 0);
-  }
+  for (i64 i = 0; i < n; ++i) add_where(s.training + i * members, s.weight(i), share, members);
   for (i64 p = 0; p < members; ++p) share[p] = 1 / share[p];
   s.share = share;
   in_shares(team, chunks, nullptr, [&, n = n, members = members](i64 lo, i64 hi, int thread) {

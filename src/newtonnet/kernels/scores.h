@@ -43,6 +43,10 @@ template <class T> INLINE Vector<T, LANES<T>> load_apart(const T* from, i64 apar
   return x;
 }
 
+NOINLINE inline void add_where(const u8* __restrict mask, double number, double* __restrict to, i64 count) {
+  for (i64 k = 0; k < count; ++k) to[k] += number * (mask[k] != 0);
+}
+
 template <class T> struct CrossEntropy {
   const T* logits;         // (n, members, classes)
   const i64* labels;       // (n)
@@ -62,7 +66,7 @@ template <class T> struct CrossEntropy {
   // The loss of some rows, with room for a tile.
   NOINLINE void tile(const Chosen* chosen, i64 count, T* room) const {
     using V = Vector<T, LANES<T>>;
-    alignas(64) T top[SIDE], sums[SIDE], spread[SIDE], scales[SIDE];
+    alignas(64) T top[SIDE], sums[SIDE], spread[SIDE], scales[SIDE] = {};
     i64 places[SIDE];
     for (i64 k = 0; k < count; ++k) places[k] = (chosen[k].node * members + chosen[k].member) * classes;
     for (i64 k = count; k % LANES<T> != 0; ++k) places[k] = places[0];
@@ -91,11 +95,12 @@ template <class T> struct CrossEntropy {
       sum[member] += w * double(loss);
       scales[k] = T(w * share[member]);
     }
-    for (i64 k = 0; k < SIDE; ++k) sums[k] = scales[k] / sums[k];
+    for (i64 k = 0; k < count; k += LANES<T>) {
+      const V scale = load<V>(scales + k), by = scale / load<V>(sums + k);
+      for (i64 c = 0; c < classes; ++c) store(room + c * SIDE + k, load<V>(room + c * SIDE + k) * by - scale * rest);
+    }
     for (i64 c = 0; c < classes; ++c) {
-      T* numbers = room + c * SIDE;
-      for (i64 k = 0; k < SIDE; ++k) numbers[k] = numbers[k] * sums[k] - rest * scales[k];
-      for (i64 k = 0; k < count; ++k) gradient[places[k] + c] = numbers[k];
+      for (i64 k = 0; k < count; ++k) gradient[places[k] + c] = room[c * SIDE + k];
     }
     for (i64 k = 0; k < count; ++k) gradient[places[k] + labels[chosen[k].node]] -= own * scales[k];
   }
