@@ -37,7 +37,8 @@ setup(
             f"newtonnet.kernels._native_{name}",
             [f"{FOLDER}/native.cpp"],
             depends=[
-                f"{FOLDER}/{header}" for header in ("encoder.h", "kernels.h", "layer.h", "threads.h", "vectors.h")
+                f"{FOLDER}/{header}"
+                for header in ("encoder.h", "kernels.h", "layer.h", "scores.h", "threads.h", "vectors.h")
             ],
             define_macros=[("MODULE_NAME", f"_native_{name}")],
             extra_compile_args=[*FLAGS, *flags],

@@ -22,7 +22,7 @@ def native(request, monkeypatch):
     if not kernels.available() or request.param not in instruction_sets():
         pytest.skip(f"no kernels for {request.param}")
     module = load(request.param)
-    for user in ("products", "elementwise"):
+    for user in ("products", "elementwise", "scores"):
         monkeypatch.setattr(f"newtonnet.kernels.{user}.native", lambda: module)
     return module
 

@@ -4,7 +4,7 @@ import torch
 from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
 from newtonnet.datasets import Split, csbm
-from newtonnet.training import roc_auc
+from newtonnet.training import in_memory, roc_auc
 from newtonnet.training.in_memory import cross_entropy, evaluate, make_targets
 
 
@@ -41,6 +41,26 @@ def test_scores_and_loss_equal_scikit_learns(graph, splits, rng):
         expected = np.zeros((90, 2))
         expected[split.train] = (probabilities - np.eye(2)[graph.labels[split.train]]) / len(split.train)
         np.testing.assert_allclose(gradients[:, p], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("options", [{}, {"class_weight": (1.0, 3.0)}, {"label_smoothing": 0.2}])
+def test_the_kernels_find_the_loss_gradient_and_scores_of_torch(options, graph, splits, rng, monkeypatch):
+    logits, targets = torch.from_numpy(rng.standard_normal((90, 3, 2))), make_targets(graph, splits)
+    logits[5, 1, 0] = float("inf")
+    found = []
+    for native in (True, False):
+        monkeypatch.setattr(in_memory, "is_native", (lambda x: True) if native else (lambda x: False))
+        if native and not in_memory.kernels.available():
+            pytest.skip("the kernels were not built")
+        learned = logits.clone().requires_grad_()
+        loss = cross_entropy(learned, targets, **options)
+        (loss * torch.tensor([2.0, 1.0, 0.5])).sum().backward()  # as reduction="sum" does
+        scores = evaluate("accuracy", learned, targets)
+        found.append([loss.detach(), learned.grad, scores.scores, scores.finite, scores.classes.long()])
+        assert scores.logits is learned
+    for mine, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(mine, theirs, equal_nan=True)
+    assert found[0][3].tolist() == [True, False, True]
 
 
 def test_auc_counts_ties_half(rng):

@@ -38,6 +38,7 @@ from .products import (
     series,
     turn,
 )
+from .scores import MOST_CLASSES, agreeing, cross_entropy, evaluate
 from .threads import kept_memory, thread_count, use_threads
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "KINDS",
     "LAST_SHIFT",
     "MIX",
+    "MOST_CLASSES",
     "PER_WORD",
     "STEP",
     "Entries",
@@ -56,14 +58,17 @@ __all__ = [
     "activation_gradient",
     "activation_sums",
     "adam_step",
+    "agreeing",
     "arrays",
     "available",
     "back",
     "combine",
+    "cross_entropy",
     "drop",
     "drop_flat",
     "encode",
     "encode_gradients",
+    "evaluate",
     "gather",
     "graph_linear",
     "graph_linear_gradients",

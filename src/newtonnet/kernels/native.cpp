@@ -9,6 +9,7 @@
 #include "encoder.h"
 #include "kernels.h"
 #include "layer.h"
+#include "scores.h"
 
 namespace py = pybind11;
 
@@ -584,6 +585,100 @@ void run_row_norm(Block<T> u, Block<T> scale, Maybe<T> shift, const GivenMask& m
   if (total) add_up(parts, team.size, 2 * columns, total);
 }
 
+// ---- loss and scores
+
+// Bytes of a bool array, which need not be 0 or 1.
+const u8* bytes(const char* name, const Block<bool>& x, const Shape& expected) {
+  return reinterpret_cast<const u8*>(read(name, x, expected));
+}
+
+const i64* checked_labels(const Block<i64>& labels, i64 n, i64 classes) {
+  const i64* label = read("labels", labels, {n});
+  bool outside = false;
+  for (i64 i = 0; i < n; ++i) outside |= u64(label[i]) >= u64(classes);
+  require(!outside, "labels must be from 0 to ", classes - 1);
+  return label;
+}
+
+template <class T>
+void run_cross_entropy(Block<T> logits, Block<i64> labels, Block<bool> training, Maybe<double> weights,
+                       double smoothing, Block<T> loss, Block<T> gradient, i64 threads) {
+  const auto [n, members, classes] = sizes<3>("logits", logits);
+  require(classes > 0, "logits must be of one class or more");
+  CrossEntropy<T> s{.logits = logits.data(), .labels = checked_labels(labels, n, classes),
+                    .training = bytes("training", training, {n, members}),
+                    .weights = read("weights", weights, {classes}), .share = nullptr,
+                    .gradient = write("gradient", gradient, {n, members, classes}), .sum = nullptr,
+                    .members = members, .classes = classes, .smoothing = smoothing};
+  T* mean = write("loss", loss, {members});
+  py::gil_scoped_release unlocked;
+  // Sums of chunks are added in their order, so that threads change no bit.
+  const i64 chunks = (n + CHUNK - 1) / CHUNK, own = SIDE * classes;
+  Team team(std::min(threads, chunks));
+  Workspace room;
+  double *share = room.array<double>(2 * members), *sum = share + members;
+  double* parts = room.array<double>(chunks * members);
+  T* rooms = room.array<T>(own * team.size);
+  std::fill_n(share, 2 * members, 0.0);
+  for (i64 i = 0; i < n; ++i) add_where(s.training + i * members, s.weight(i), share, members);
+  for (i64 p = 0; p < members; ++p) share[p] = 1 / share[p];
+  s.share = share;
+  in_shares(team, chunks, nullptr, [&, n = n, members = members](i64 lo, i64 hi, int thread) {
+    CrossEntropy<T> part = s;
+    for (i64 k = lo; k < hi; ++k) {
+      part.sum = parts + k * members;
+      part.run(k * CHUNK, std::min(n, (k + 1) * CHUNK), rooms + thread * own);
+    }
+  });
+  if (chunks) add_up(parts, chunks, members, sum);
+  for (i64 p = 0; p < members; ++p) mean[p] = T(sum[p] * share[p]);
+}
+
+template <class T>
+void run_evaluate(Block<T> logits, Block<i64> labels, Block<bool> masks, Block<u8> predicted, Block<i64> counts,
+                  i64 threads) {
+  const auto [n, members, classes] = sizes<3>("logits", logits);
+  require(classes > 0 && classes <= 256, "logits must be of 1 to 256 classes, got ", classes);
+  const Scores<T> s{.logits = logits.data(), .labels = checked_labels(labels, n, classes),
+                    .masks = bytes("masks", masks, {3, n, members}),
+                    .predicted = write("predicted", predicted, {n, members}),
+                    .counts = write("counts", counts, {4, members}), .n = n, .members = members, .classes = classes};
+  py::gil_scoped_release unlocked;
+  Team team(std::min(threads, n));
+  Workspace room;
+  const i64 all = 4 * members;
+  i64* parts = room.array<i64>(all * team.size);
+  in_shares(team, n, nullptr, [&](i64 lo, i64 hi, int thread) {
+    Scores<T> part = s;
+    part.counts = parts + thread * all;
+    evaluate(part, lo, hi);
+  });
+  add_up(parts, team.size, all, s.counts);
+}
+
+void run_agreeing(Block<i32> pairs, Block<u8> classes, Block<i64> counts, i64 threads) {
+  const i64 edges = sizes<2>("pairs", pairs)[1];
+  const auto [n, members] = sizes<2>("classes", classes);
+  const i32* ends = read("pairs", pairs, {2, edges});
+  const u8* given = classes.data();
+  i64* total = write("counts", counts, {members});
+  bool inside = true;
+  {
+    py::gil_scoped_release unlocked;
+    Team team(std::min(threads, edges));
+    Workspace room;
+    u8* padded = room.array<u8>(n * members + WIDEST<u8>);
+    i64* parts = room.array<i64>(members * team.size);
+    std::copy_n(given, n * members, padded);
+    std::atomic<bool> right{true};
+    in_shares(team, edges, nullptr, [&, n = n, members = members](i64 lo, i64 hi, int thread) {
+      if (!count_agreeing({ends, ends + edges, padded, parts + thread * members, n, members}, lo, hi)) right = false;
+    });
+    if (inside = right; inside) add_up(parts, team.size, members, total);
+  }
+  require(inside, "pairs must be of nodes from 0 to ", n - 1);
+}
+
 // ---- the module
 
 template <class Result, class... Types> void add(py::module_& m, const char* name, Result (*f)(Types...)) {
@@ -606,12 +701,15 @@ template <class T> void add_kernels(py::module_& m, const char* name) {
   add(m, "gather", run_gather<T>);
   add(m, "activation", run_activation<T>);
   add(m, "row_norm", run_row_norm<T>);
+  add(m, "cross_entropy", run_cross_entropy<T>);
+  add(m, "evaluate", run_evaluate<T>);
 }
 
 PYBIND11_MODULE(MODULE_NAME, m) {
   pool();  // so that every fork from here on finds it made
   py::class_<Csr>(m, "Csr", py::module_local())
       .def(py::init<Block<i32>, Block<i32>>(), py::arg().noconvert(), py::arg().noconvert());
+  add(m, "agreeing", run_agreeing);
   add_kernels<float>(m, "FloatOperator");
   add_kernels<double>(m, "DoubleOperator");
 }

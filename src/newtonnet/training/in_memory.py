@@ -4,16 +4,18 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
+from newtonnet import kernels
 from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
 from newtonnet.metrics import score
-from newtonnet.nn import Inputs, Noise, Population, dropout
+from newtonnet.nn import Inputs, Noise, Population, dropout, is_native
 
 from .config import Config
 from .loop import Batch, Evaluation, FinalEvaluation
@@ -47,7 +49,7 @@ class Targets:
     @cached_property
     def column(self) -> Tensor:
         """The labels as a column ``(n, 1)``, in bytes where these hold them."""
-        return self.labels[:, None].to(torch.uint8 if self.classes <= 2**8 else torch.int64)
+        return self.labels[:, None].to(torch.uint8 if self.classes <= kernels.MOST_CLASSES else torch.int64)
 
     @cached_property
     def training(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -124,6 +126,9 @@ def cross_entropy(
     ``(C,)`` the mean is weighted by the nodes' classes. ``label_smoothing`` spreads this share of every label evenly
     over the classes.
     """
+    if not binary and is_native(logits):
+        loss: Tensor = _CrossEntropy.apply(logits, targets, class_weight, label_smoothing)  # type: ignore[no-untyped-call]
+        return loss
     labels, members, places = targets.training
     # Classes come first: a handful of them is too few to work along.
     chosen = logits.reshape(-1).index_select(0, places).view(targets.classes, -1)
@@ -141,6 +146,28 @@ def cross_entropy(
         sums = each.new_zeros(2, logits.shape[1]).index_add(1, members, torch.stack([weights * each, weights]))
         return sums[0] / sums[1]
     return _mean(each, logits, targets)
+
+
+class _CrossEntropy(torch.autograd.Function):
+    """The native kernel, which finds the gradient on the way."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, logits: Tensor, targets: Targets, class_weight: Sequence[float] | None, label_smoothing: float
+    ) -> Tensor:
+        loss, of_logits = kernels.cross_entropy(
+            logits.contiguous(), targets.labels, targets.masks[0].contiguous(), class_weight, label_smoothing
+        )
+        ctx.save_for_backward(of_logits)
+        return loss
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        (of_logits,) = ctx.saved_tensors
+        if not gradient.eq(1).all():  # it is 1 where the members' losses are summed
+            of_logits = of_logits * gradient[:, None]
+        return of_logits, None, None, None
 
 
 def number_loss(logits: Tensor, targets: Targets, *, absolute: bool = False) -> Tensor:
@@ -169,11 +196,15 @@ def evaluate_numbers(metric: str, outputs: Tensor, targets: Targets, baseline: T
 
 def evaluate(metric: str, logits: Tensor, targets: Targets) -> Evaluation:
     """Predictions and scores of logits ``(n, P, C)`` by one of the metrics."""
-    values, labels = logits.detach(), targets.column
-    predicted = values.max(dim=2).indices.to(labels.dtype)  # the same as argmax in half the time
-    correct = (targets.masks & (predicted == labels)).sum(dim=1)
-    finite = torch.isfinite(values.sum(dim=(0, 2)))  # a sum is not finite where one of its numbers is not
-    classes = torch.where(targets.masks[0], labels, predicted)
+    values = logits.detach()
+    if is_native(values) and targets.classes <= kernels.MOST_CLASSES:
+        classes, correct, finite = kernels.evaluate(values.contiguous(), targets.labels, targets.masks.contiguous())
+    else:
+        labels = targets.column
+        predicted = values.max(dim=2).indices.to(labels.dtype)  # the same as argmax in half the time
+        correct = (targets.masks & (predicted == labels)).sum(dim=1)
+        finite = torch.isfinite(values.sum(dim=(0, 2)))  # a sum is not finite where one of its numbers is not
+        classes = torch.where(targets.masks[0], labels, predicted)
     if metric == "accuracy":
         scores = correct.double() / targets.sizes
     elif metric == "roc_auc" and values.shape[2] == 2:

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from newtonnet import kernels
 from newtonnet.graphs import BANDS
 
 PER_BYTE = 255
@@ -107,6 +108,9 @@ def predicted_homophily(pairs: Tensor, classes: Tensor, weights: Tensor | None =
     """
     if pairs.shape[1] == 0:
         return torch.zeros(classes.shape[1], dtype=torch.float64, device=classes.device)
+    types = pairs.dtype, classes.dtype
+    if weights is None and types == (torch.int32, torch.uint8) and classes.device.type == "cpu" and kernels.available():
+        return kernels.agreeing(pairs.contiguous(), classes.contiguous()).double() / pairs.shape[1]
     if weights is not None or classes.shape[1] < 8 or classes.dtype != torch.uint8:
         one, two = pairs
         same = [row.index_select(0, one) == row.index_select(0, two) for row in classes.unbind(dim=1)]
