@@ -59,7 +59,7 @@ def computed_id(
 
 
 def test_results_are_there():
-    assert (len(SEARCHES), len(RECORDS), len(CLAIMS)) == (451, 42, 8)
+    assert (len(SEARCHES), len(RECORDS), len(CLAIMS)) == (451, 42, 9)
 
 
 def test_every_stored_study_has_the_key_that_is_computed_today():
