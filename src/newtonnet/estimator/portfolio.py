@@ -230,10 +230,10 @@ class Watch:
     """Seconds to leave for predictions."""
     tell: Callable[[Progress], None]
     epochs: int = 0
-    told: float = math.inf
-    """When it was told to stop."""
+    stopped: float = math.inf
+    """When it had to stop."""
     hopeless: bool = False
-    """Whether it was told so since it cannot reach enough epochs in time."""
+    """Whether that was because it could not reach enough epochs in time."""
 
     def __post_init__(self) -> None:
         self.began = time.monotonic()
@@ -253,8 +253,8 @@ class Watch:
         self.hopeless = self.hopeless or (known and late and not self.persistent)
         done = self.epochs >= self.enough and self.own.over(self.reserve)
         if self.hopeless or done or self.deadline.over(self.reserve):
-            self.told = min(self.told, now)
-        return self.told < math.inf
+            self.stopped = min(self.stopped, now)
+        return self.stopped < math.inf
 
 
 @dataclass(eq=False)
@@ -273,7 +273,7 @@ class Search:
     seconds: dict[int, float] = field(default_factory=lambda: defaultdict(float))
     """Time that each candidate took."""
     overtime: float = 0.0
-    """Longest time that a training took after it was told to stop, mostly for predictions."""
+    """Longest time that a training took after it had to stop, mostly for predictions."""
     slow: dict[str, int] = field(default_factory=dict)
     """Smallest size of a model that could not reach enough epochs in time; larger ones are not tried."""
 
@@ -312,9 +312,9 @@ class Search:
             if watch.hopeless:
                 self.slow[model] = size  # smaller than one that was slow before, if there was one
             self.paused -= set(group)
-            if watch.told < math.inf:
+            if watch.stopped < math.inf:
                 self.paused |= set(group)
-                self.overtime = max(self.overtime, ended - watch.told)
+                self.overtime = max(self.overtime, ended - watch.stopped)
             for i, row in zip(group, rows, strict=True):
                 self.seconds[i] += (ended - watch.began) / len(group)
                 fine = {fold: member for fold, member in zip(folds, row, strict=True) if member.sound}
