@@ -1,5 +1,6 @@
 """The classifier with its defaults on published splits, beside the best published numbers."""
 
+import time
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -19,7 +20,7 @@ LONG = ("minesweeper", "tolokers", "chameleon-filtered", "squirrel-filtered", "a
 """Graphs with 1, 5 and 20 minutes, and with one minute also without labels as inputs."""
 SHORT = ("cora", "citeseer", "pubmed", "chameleon", "squirrel", "texas", "cornell", "actor", "wisconsin")
 """Graphs with one minute."""
-FIXED, FIRST_FIXED = LONG[:4], LONG[4:]
+FIXED, FIRST_FIXED = (*LONG[:4], "cornell-corrected"), LONG[4:]
 """Graphs with published splits, and those whose first split is a published one; the others are random, 60/20/20."""
 MINUTES = (1, 5, 20)
 
@@ -29,8 +30,8 @@ _STATEMENT = "The classifier's defaults reach the best published number on a gra
 def units(request: Request) -> list[Unit]:
     """One unit for each graph, time, kind of inputs and split; the quick profile has one minute and one split.
 
-    Short times come first, then those that read labels, then the first split of every graph, so that a part of the
-    work covers all graphs.
+    Split by split, one minute and five on every graph; then without labels; the longest time comes last. So a part of
+    the work covers all graphs and both times.
     """
     chosen = request.options.get("datasets") or (*LONG, *SHORT)
     unknown = set(chosen) - {*LONG, *SHORT}
@@ -45,13 +46,18 @@ def units(request: Request) -> list[Unit]:
             work += [
                 Unit(
                     {"dataset": dataset, "minutes": minutes, "labels": labels, "split": split},
-                    partial(fit_classifier, dataset, *_split(dataset, split), seconds=60.0 * minutes, labels=labels),
+                    partial(fit_classifier, dataset, *split_of(dataset, split), seconds=60.0 * minutes, labels=labels),
                 )
                 for labels in inputs
                 for split in range(splits)
                 if dataset in chosen
             ]
-    return sorted(work, key=lambda unit: (unit.key["minutes"], not unit.key["labels"], unit.key["split"]))
+
+    def order(unit: Unit) -> tuple[bool, bool, int, int]:
+        key = unit.key
+        return key["minutes"] == MINUTES[-1], not key["labels"], key["split"], key["minutes"]
+
+    return sorted(work, key=order)
 
 
 def fit_classifier(dataset: str, protocol: str, index: int, *, seconds: float, labels: bool = True) -> dict[str, Any]:
@@ -63,7 +69,9 @@ def fit_classifier(dataset: str, protocol: str, index: int, *, seconds: float, l
     for part in (split.train, split.validation):
         known[part] = graph.labels[part]
     classifier = NewtonNetClassifier(metric=metric, time_limit=seconds, label_inputs=labels, threads=2)
+    begun = time.monotonic()
     classifier.fit(graph.relabelled(known), validation=split.validation, show_validation=False)
+    fitted = round(time.monotonic() - begun, 2)
     shares = classifier.predict_proba(graph.relabelled(known))[split.test]
     return {
         "metric": metric,
@@ -71,12 +79,13 @@ def fit_classifier(dataset: str, protocol: str, index: int, *, seconds: float, l
         "validation": classifier.validation_score_,
         "tried": classifier.tried_,
         "complete": classifier.complete_,
+        "fit_seconds": fitted,
         "calibration": list(classifier.out_of_fold_.calibration),
         "kept": classifier.settings_,
     }
 
 
-def _split(dataset: str, index: int) -> tuple[str, int]:
+def split_of(dataset: str, index: int) -> tuple[str, int]:
     """The protocol of a split and its number there."""
     if dataset in FIRST_FIXED and index > 0:
         return "random", index - 1
@@ -109,7 +118,7 @@ def summarise(lines: Sequence[Line]) -> Report:
                         "95% interval": None if interval is None else f"[{interval.low:.2f}, {interval.high:.2f}]",
                         "best published": None if best is None else f"{best.score:.2f} ({best.method})",
                         "kept by weight": _models(found),
-                        "seconds": f"{np.mean([line['seconds'] for line in found]):.0f}",
+                        "seconds of fit": f"{np.mean([line['fit_seconds'] for line in found]):.0f}",
                     }
                 )
     if not rows:
@@ -142,4 +151,4 @@ def _models(lines: Sequence[Line]) -> str:
     return ", ".join(f"{model} {weight:.2f}" for model, weight in ordered)
 
 
-BENCHMARK = define_claim("benchmark", summarise, units=units, options=("datasets",))
+BENCHMARK = define_claim("benchmark", summarise, units=units, options=("datasets",), version=2)

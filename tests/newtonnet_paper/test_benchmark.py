@@ -4,13 +4,13 @@ import pytest
 from newtonnet import NewtonNetClassifier
 from newtonnet.datasets import csbm, make_splits
 from newtonnet_paper import benchmark
-from newtonnet_paper.benchmark import LONG, SHORT, summarise, units
+from newtonnet_paper.benchmark import LONG, SHORT, split_of, summarise, units
 from newtonnet_paper.claim import Request
 
 
 def line(dataset, split, test, *, minutes=5, labels=True):
     key = {"dataset": dataset, "minutes": minutes, "labels": labels, "split": split}
-    return {"key": key, "test": test, "seconds": 300.0, "kept": [{"model": "newton-stack", "weight": 1.0}]}
+    return {"key": key, "test": test, "fit_seconds": 300.0, "kept": [{"model": "newton-stack", "weight": 1.0}]}
 
 
 def test_the_work_has_the_splits_and_times_that_were_announced():
@@ -23,6 +23,10 @@ def test_the_work_has_the_splits_and_times_that_were_announced():
     assert count == {1: [10, 10, 20, 20, 10, 10], 5: [5, 5, 10, 10, 5, 5], 20: [1] * 6}
     assert {key["minutes"] for key in work if key["dataset"] in SHORT} == {1}
     assert all(key["labels"] for key in work if key["minutes"] > 1)
+    first = work[: len(LONG) + len(SHORT) + len(LONG)]
+    assert {(key["split"], key["labels"]) for key in first} == {(0, True)}, "a part of the work covers all graphs"
+    assert [key["minutes"] for key in first] == [1] * 15 + [5] * 6
+    assert [key["minutes"] for key in work[-len(LONG) :]] == [20] * 6
     assert {unit.key["minutes"] for unit in units(Request("quick"))} == {1}
     assert {unit.key["dataset"] for unit in units(Request("paper", {"datasets": ("cora",)}))} == {"cora"}
     with pytest.raises(ValueError, match="penn94 is not in the benchmark"):
@@ -73,10 +77,6 @@ def test_validation_labels_choose_but_are_never_shown_and_test_labels_change_not
 
 
 def test_the_amazon_graphs_begin_with_their_published_split():
-    assert [benchmark._split("amazon-photo", index) for index in range(3)] == [
-        ("fixed", 0),
-        ("random", 0),
-        ("random", 1),
-    ]
-    assert benchmark._split("tolokers", 3) == ("fixed", 3)
-    assert benchmark._split("cora", 3) == ("random", 3)
+    assert [split_of("amazon-photo", index) for index in range(3)] == [("fixed", 0), ("random", 0), ("random", 1)]
+    assert split_of("tolokers", 3) == ("fixed", 3)
+    assert split_of("cora", 3) == ("random", 3)

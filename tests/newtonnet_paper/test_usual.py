@@ -5,8 +5,9 @@ import pytest
 
 from newtonnet.datasets import load
 from newtonnet_paper import usual
-from newtonnet_paper.claim import Request
-from newtonnet_paper.usual import OURS, SCRIPTS, graphs, summarise, units
+from newtonnet_paper.benchmark import BENCHMARK, LONG, SHORT
+from newtonnet_paper.claim import Request, append_line, lines_path
+from newtonnet_paper.usual import OURS, SCRIPTS, USUAL, graphs, summarise, units
 
 
 def line(dataset, split, method, test):
@@ -15,12 +16,24 @@ def line(dataset, split, method, test):
 
 def test_every_graph_split_and_method_is_a_piece_of_work():
     work = [unit.key for unit in units(Request("paper"))]
-    assert len(work) == len(graphs()) * 5 * 3
     assert len({tuple(key.items()) for key in work}) == len(work)
+    assert [sum(key["method"] == method for key in work) for method in SCRIPTS] == [len(graphs()) * 5] * 2
+    own = {key["dataset"] for key in work if key["method"] == OURS}
+    assert own == set(graphs()) - {*LONG, *SHORT}, "the benchmark has the classifier on the others"
     assert {"actor", "wisconsin", "reed98", "amherst41"} <= set(graphs())
     assert {key["split"] for key in (unit.key for unit in units(Request("quick")))} == {0}
     with pytest.raises(ValueError, match="penn94 is not in the comparison"):
         units(Request("paper", {"datasets": ("penn94",)}))
+
+
+def test_the_classifier_is_that_of_the_benchmark_with_the_same_time_and_labels(tmp_path):
+    key = {"dataset": "cora", "split": 1}
+    for minutes, labels, test in ((1, True, 0.9), (5, True, 0.8), (1, False, 0.7)):
+        stored = {"key": {**key, "minutes": minutes, "labels": labels}, "version": BENCHMARK.version, "test": test}
+        append_line(lines_path(BENCHMARK, tmp_path), stored)
+    script = {"key": {**key, "method": "boosting"}, "version": USUAL.version, "test": 0.6}
+    append_line(lines_path(USUAL, tmp_path), script)
+    assert [(line["key"]["method"], line["test"]) for line in usual.load(tmp_path)] == [("boosting", 0.6), (OURS, 0.9)]
 
 
 def test_only_splits_that_all_methods_have_count_and_graphs_nothing_was_chosen_on_are_not_required():
@@ -66,7 +79,6 @@ def small(tmp_path_factory):
 @pytest.mark.parametrize("method", list(SCRIPTS))
 def test_the_scripts_run_as_they_are_and_give_their_scores(method, small, monkeypatch):
     monkeypatch.setattr(usual, "SECONDS", 0.5)
-    monkeypatch.setattr(usual, "protocol", lambda _: "random")
     found = usual._run("roman-empire", 0, method)
     assert 0.3 < found["test"] <= 1
     assert 0.3 < found["validation"] <= 1
