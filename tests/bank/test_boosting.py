@@ -34,6 +34,23 @@ def test_rounds_give_the_trees_of_one_fit(make_graph, make_split, monkeypatch):
     np.testing.assert_allclose(states[0]["trees.value"], states[1]["trees.value"], atol=1e-9)
 
 
+def test_boosting_that_was_stopped_goes_on_as_if_it_had_not_been(make_graph, make_split, monkeypatch):
+    monkeypatch.setattr("newtonnet.bank.boosting.LONGEST_ROUND", 3)
+    graph = make_graph()
+    options, split = BoostingOptions(max_iterations=20, patience=100, eigenvectors=4), make_split(graph)
+    whole = train_boosting(graph, split, options, seed=0)
+    part, seen = None, []
+    while part is None or part.begun is not None:
+        known = {} if part is None else {"begun": part.begun, "eigenvectors": part.state["eigenvectors"]}
+        part = train_boosting(graph, split, options, seed=0, stop=lambda: bool(seen.append(1)) or True, **known)
+    assert len(seen) == 7, "one look at the clock for each three trees"
+    assert whole.begun is None
+    assert part.state.keys() == whole.state.keys()
+    for name, array in whole.state.items():
+        np.testing.assert_array_equal(part.state[name], array, err_msg=name)
+    np.testing.assert_array_equal(part.held, whole.held)
+
+
 def test_patience_ends_training_on_noise(make_graph, rng):
     graph = make_graph(nodes=200)
     noise = graph.relabelled(rng.integers(3, size=200))

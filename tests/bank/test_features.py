@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import torch
 from numpy.polynomial.chebyshev import chebval
 
 from newtonnet.bank.features import (
@@ -149,6 +150,15 @@ def test_eigenvectors_are_those_of_the_random_walk(make_graph, nodes):
     for k in range(1, 6):
         np.testing.assert_allclose(walk @ found[:, k], exact[k] * found[:, k], atol=1e-5)
         assert np.abs(found[:, k]).max() == found[:, k].max() > 0
+
+
+def test_eigenvectors_of_equal_parts_are_the_same_in_every_call():
+    """A thousand parts of four nodes: so many eigenvalues are 1, and the start decides on the eigenvectors."""
+    square = np.array([[0, 1, 2, 3, 0, 1], [1, 2, 3, 0, 2, 3]])
+    pairs = (square[:, None] + 4 * np.arange(1_000)[:, None]).reshape(2, -1)
+    around = surroundings(from_edges(pairs, np.ones((4_000, 1))), 2)
+    first, second = leading_eigenvectors(around, 8), leading_eigenvectors(around, 8)
+    assert torch.equal(first, second)
 
 
 @pytest.mark.parametrize("nodes", [4, 500])

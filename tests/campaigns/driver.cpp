@@ -11,6 +11,7 @@
 
 #include "encoder.h"
 #include "layer.h"
+#include "scores.h"
 
 using namespace newtonnet;
 static std::mt19937_64 dice;
@@ -95,7 +96,7 @@ template <class T> void one_call() {
     for (i64 j = 0; j < height; ++j) sum += s.dense[size_t(i * height + j)] * double(from[j * row + at]);
     return sum;
   };
-  switch (below(8)) {
+  switch (below(9)) {
     case 0: {  // a product
       const Product<T> s{a.matrix(), x.data(), out.data(), m, c, std::min(WIDEST<T>, 4 * (1 + below(8)))};
       const i64 all = tiles(1, c, s.at_once), by_tiles = below(2);
@@ -338,6 +339,72 @@ template <class T> void one_call() {
           sum += double(in[size_t((i * p + member) * e + k / d % e)]) * row(map, i, gradient.data(), c, member * d + k % d);
         }
         return sum;
+      });
+    }
+    case 7: {  // the loss with its gradient, the scores, and agreeing edges
+      const i64 classes = 1 + below(20), rows = n * p, edges = 1 + below(600);
+      const double smoothing = below(2) ? 0 : 0.1;
+      const Numbers<T> logits = numbers<T>(rows * classes);
+      Numbers<i64> labels(size_t(n), 0);
+      Numbers<u8> masks(size_t(3 * rows), 0), predicted(size_t(rows), 0);
+      Numbers<double> weights(size_t(classes), 0.0), share(size_t(p), 0.0), sums(size_t(4 * p), 0.0);
+      for (i64& label : labels) label = below(classes);
+      for (u8& one : masks) one = u8(below(2));
+      for (double& one : weights) one = double(1 + below(10)) / 4;
+      const double* weighted = below(2) ? weights.data() : nullptr;
+      const auto weight = [&](i64 i) { return weighted ? weights[size_t(labels[size_t(i)])] : 1; };
+      for (i64 row = 0; row < rows; ++row) share[size_t(row % p)] += masks[size_t(row)] ? weight(row / p) : 0;
+      for (double& one : share) one = one ? 1 / one : 0;
+      Numbers<T> of_logits(logits.size()), rooms(size_t(4 * SIDE * classes));
+      Numbers<i64> counts(size_t(16 * p), 0);
+      in_shares(n, threads, [&](i64 lo, i64 hi, int t, Team&) {
+        const CrossEntropy<T> s{logits.data(), labels.data(), masks.data(), weighted, share.data(), of_logits.data(), sums.data() + t * p, p, classes, smoothing};
+        s.run(lo, hi, rooms.data() + t * SIDE * classes);
+        evaluate(Scores<T>{logits.data(), labels.data(), masks.data(), predicted.data(), counts.data() + 4 * t * p, n, p, classes}, lo, hi);
+      });
+      const auto logit = [&](i64 row, i64 q) { return double(logits[size_t(row * classes + q)]); };
+      const auto target = [&](i64 row, i64 q) { return (labels[size_t(row / p)] == q ? 1 - smoothing : 0) + smoothing / double(classes); };
+      const auto total = [&](i64 row) {
+        double sum = 0;
+        for (i64 q = 0; q < classes; ++q) sum += std::exp(logit(row, q));
+        return sum;
+      };
+      same("gradient of the loss", of_logits, [&](i64 k) {
+        const i64 row = k / classes, q = k % classes;
+        return masks[size_t(row)] ? weight(row / p) * share[size_t(row % p)] * (std::exp(logit(row, q)) / total(row) - target(row, q)) : 0;
+      });
+      Numbers<T> losses(size_t(p), T(0));
+      for (i64 k = 0; k < 4 * p; ++k) losses[size_t(k % p)] += T(sums[size_t(k)] * share[size_t(k % p)]);
+      same("loss", losses, [&](i64 member) {
+        double sum = 0;
+        for (i64 row = member; row < rows; row += p) {
+          for (i64 q = 0; q < classes && masks[size_t(row)]; ++q) sum += weight(row / p) * target(row, q) * (std::log(total(row)) - logit(row, q));
+        }
+        return sum * share[size_t(member)];
+      });
+      const auto largest = [&](i64 row) { return std::max_element(&logits[size_t(row * classes)], &logits[size_t(row * classes)] + classes) - &logits[size_t(row * classes)]; };
+      same("predictions", Numbers<float>(predicted.begin(), predicted.end()), [&](i64 row) { return double(masks[size_t(row)] ? labels[size_t(row / p)] : largest(row)); });
+      for (i64 k = 4 * p; k < 16 * p; ++k) counts[size_t(k % (4 * p))] += counts[size_t(k)];
+      counts.resize(size_t(4 * p));
+      same("right predictions", Numbers<double>(counts.begin(), counts.end()), [&](i64 k) {
+        double right = 0;
+        for (i64 row = k % p; row < rows && k < 3 * p; row += p) right += masks[size_t(k / p * rows + row)] && largest(row) == labels[size_t(row / p)];
+        return right;
+      });
+      Numbers<i32> one(size_t(edges), 0), two(one);
+      for (i64 e = 0; e < edges; ++e) one[size_t(e)] = i32(below(n)), two[size_t(e)] = i32(below(n));
+      Numbers<u8> padded = predicted;
+      padded.resize(padded.size() + size_t(WIDEST<u8>)), padded.shrink_to_fit();
+      Numbers<i64> agree(size_t(4 * p), 0);
+      in_shares(edges, threads, [&](i64 lo, i64 hi, int t, Team&) {
+        if (!count_agreeing({one.data(), two.data(), padded.data(), agree.data() + t * p, n, p}, lo, hi)) agree[0] = -1;
+      });
+      for (i64 k = p; k < 4 * p; ++k) agree[size_t(k % p)] += agree[size_t(k)];
+      agree.resize(size_t(p));
+      return same("agreeing edges", Numbers<double>(agree.begin(), agree.end()), [&](i64 member) {
+        double equal = 0;
+        for (i64 e = 0; e < edges; ++e) equal += predicted[size_t(one[size_t(e)] * p + member)] == predicted[size_t(two[size_t(e)] * p + member)];
+        return equal;
       });
     }
     default: {  // every row normalised, and back

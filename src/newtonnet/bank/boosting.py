@@ -110,6 +110,16 @@ class Trees:
         return self.value[place]
 
 
+@dataclass(frozen=True, eq=False)
+class BegunBoosting:
+    """Boosting that was stopped, to go on from: only with the same graph, split and options."""
+
+    model: Any
+    losses: list[float]
+    raw: NDArray[np.float64]
+    held: Probabilities
+
+
 def train_boosting(
     graph: Graph,
     split: Split,
@@ -120,6 +130,8 @@ def train_boosting(
     stop: Stop = None,
     absolute: bool = False,
     class_weight: Sequence[float] | None = None,
+    eigenvectors: Tensor | None = None,
+    begun: BegunBoosting | None = None,
 ) -> TrainedBank:
     """Boost trees on the filter bank until the loss on the validation nodes no longer falls.
 
@@ -132,12 +144,15 @@ def train_boosting(
         stop: asked about every second; the best model so far is returned when it says so, after one round at least.
         absolute: of numbers as targets, the absolute instead of the squared error.
         class_weight: how much a node of each class counts in the loss, ``(C,)``; None: all count alike.
+        eigenvectors: those of the graph for the options, where they are known.
+        begun: an earlier training that was stopped, to go on from as if it had not been.
     """
-    begun = time.monotonic()
+    started = time.monotonic()
     kind = "classes" if graph.targets is None else "absolute_error" if absolute else "squared_error"
-    model = _model(options, len(split.train), seed, kind)  # loads the library whose threads are limited
+    new = _model(options, len(split.train), seed, kind)  # loads the library whose threads are limited
+    model, stopped = new if begun is None else begun.model, False
     with limited_threads(threads):
-        bank = training_bank(graph, split, options.layout)
+        bank = training_bank(graph, split, options.layout, eigenvectors)
         truth, held_truth = graph.truth[split.train], graph.truth[split.validation]
         counts, held_counts = (
             node_weights(graph.labels[part], class_weight) for part in (split.train, split.validation)
@@ -149,26 +164,28 @@ def train_boosting(
         step = int(np.clip(ROUND_WORK // (rows.size * outputs), LEAST_ROUND, LONGEST_ROUND))
         losses: list[float] = []
         raw, held = np.zeros((len(held_rows), outputs)), np.zeros((0, graph.classes))
-        while len(losses) < options.max_iterations and len(losses) - _best(losses) < options.patience:
+        if begun is not None:
+            losses, raw, held = begun.losses, begun.raw, begun.held
+        while not stopped and len(losses) < options.max_iterations and len(losses) - _best(losses) < options.patience:
             done = len(losses)
             model.set_params(max_iter=min(done + step, options.max_iterations)).fit(
                 rows, truth, sample_weight=None if class_weight is None else counts
             )
-            new = make_trees([tree for row in model._predictors[done:] for tree in row])
-            for gain in np.split(new.leaf_values(held_rows), len(new.roots) // outputs, axis=1):
+            added = make_trees([tree for row in model._predictors[done:] for tree in row])
+            for gain in np.split(added.leaf_values(held_rows), len(added.roots) // outputs, axis=1):
                 raw = raw + gain
                 shares = _spread(model._baseline_prediction + raw, classes, graph.classes)
                 losses.append(_loss(shares, held_truth, held_counts, kind))
                 held = shares if _best(losses) == len(losses) else held
-            if stop is not None and stop():
-                break
+            stopped = stop is not None and stop()
     trees = make_trees([tree for row in model._predictors[: _best(losses)] for tree in row])
     state = bank.state | {
         "classes": torch.from_numpy(classes),
         "baseline": torch.from_numpy(np.atleast_1d(model._baseline_prediction[0]).astype(np.float64)),
         **{f"trees.{name}": torch.from_numpy(value) for name, value in vars(trees).items()},
     }
-    return TrainedBank(state, validation_scores(held, held_truth), held, None, time.monotonic() - begun)
+    scores, rest = validation_scores(held, held_truth), BegunBoosting(model, losses, raw, held) if stopped else None
+    return TrainedBank(state, scores, held, None, time.monotonic() - started, rest)
 
 
 def predict_boosting(

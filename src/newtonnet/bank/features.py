@@ -186,10 +186,10 @@ def feature_basis(features: Features, components: int, *, seed: int = 0) -> Tens
 def leading_eigenvectors(around: Surroundings, count: int) -> Tensor:
     r"""Right eigenvectors of :math:`P = D^{-1} A` with the largest eigenvalues, the largest first, ``(n, count)``.
 
-    Each has its entry of the largest magnitude positive, and 0 on nodes without an edge. Where there are fewer, the
-    other columns are 0.
+    Each has its entry of the largest magnitude positive, and 0 on nodes without an edge. Where there are fewer, or some
+    are not found (the iteration may not converge where many eigenvalues are equal), the other columns are 0.
     """
-    from scipy.sparse.linalg import eigsh
+    from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
     n, matrix = len(around.degree), around.operator.matrix
     entries = (matrix.values().numpy(), matrix.col_indices().numpy(), matrix.crow_indices().numpy())
@@ -198,8 +198,13 @@ def leading_eigenvectors(around: Surroundings, count: int) -> Tensor:
     if n <= max(SMALL, 2 * count):
         found[:, :kept] = np.linalg.eigh(step.toarray())[1][:, ::-1][:, :kept]
     elif step.nnz:
-        values, vectors = eigsh(step, k=count, which="LA", v0=np.sqrt(around.degree))
-        found[:] = vectors[:, values.argsort()[::-1]]
+        # From the root of the degrees, an eigenvector already, it would go on with numbers that differ between calls.
+        start = np.random.default_rng(0).standard_normal(n)
+        try:
+            values, vectors = eigsh(step, k=count, which="LA", v0=start)
+        except ArpackNoConvergence as reason:
+            values, vectors = reason.eigenvalues, reason.eigenvectors
+        found[:, : len(values)] = vectors[:, values.argsort()[::-1]]
     found *= np.power(around.degree, -0.5, out=np.zeros(n), where=around.degree > 0)[:, None]
     found *= np.where(found[np.abs(found).argmax(axis=0), np.arange(count)] < 0, -1, 1)
     return torch.from_numpy(found.astype(np.float32))

@@ -62,6 +62,7 @@ def train_ridge(
     stop: Stop = None,
     absolute: bool = False,
     class_weight: Sequence[float] | None = None,
+    eigenvectors: Tensor | None = None,
 ) -> TrainedBank:
     r"""Regress classes, or numbers, on the columns of the bank; bands and strength have the least leave-one-out error.
 
@@ -83,10 +84,11 @@ def train_ridge(
         stop: asked between two sets of columns; the best so far is returned when it says so.
         absolute: not used; the error is squared.
         class_weight: how much a node of each class counts in the squared error, ``(C,)``; None: all count alike.
+        eigenvectors: those of the graph for the options, where they are known.
     """
     begun = time.monotonic()
     with limited_threads(threads):
-        bank = training_bank(graph, split, options.layout)
+        bank = training_bank(graph, split, options.layout, eigenvectors)
         values = filled(bank)
         truth, numbers = graph.truth[split.train], graph.targets is not None
         targets = truth[:, None].astype(np.float64) if numbers else np.eye(graph.classes)[truth]

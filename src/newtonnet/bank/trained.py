@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -41,6 +42,7 @@ class TrainedBank:
         left_out: probabilities of the training nodes, each predicted without its own label, shape ``(t, C)``; None
             where the method gives none.
         seconds: time of training.
+        begun: what a training that was stopped can go on from, with the same graph, split and options.
     """
 
     state: Mapping[str, Tensor]
@@ -48,6 +50,7 @@ class TrainedBank:
     held: Probabilities
     left_out: Probabilities | None
     seconds: float
+    begun: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +70,8 @@ class Bank:
     around: Surroundings
 
 
-def training_bank(graph: Graph, split: Split, layout: BankLayout) -> Bank:
-    """The columns to train on, with the labels of the training nodes."""
+def training_bank(graph: Graph, split: Split, layout: BankLayout, eigenvectors: Tensor | None = None) -> Bank:
+    """The columns to train on, with the labels of the training nodes; eigenvectors are computed if none are given."""
     check_splits(graph, [split], "accuracy")
     around = _around(graph, layout)
     shown = np.full_like(graph.truth, -1 if graph.targets is None else np.nan)
@@ -78,7 +81,9 @@ def training_bank(graph: Graph, split: Split, layout: BankLayout) -> Bank:
     if basis is not None:
         state["basis"] = basis
     if layout.eigenvectors:
-        state["eigenvectors"] = leading_eigenvectors(around, layout.eigenvectors)
+        if eigenvectors is None:
+            eigenvectors = leading_eigenvectors(around, layout.eigenvectors)
+        state["eigenvectors"] = eigenvectors
         state["structure"] = _structure(graph)
     return _bank(graph, around, layout, shown, state)
 
@@ -100,6 +105,11 @@ def prediction_bank(state: Mapping[str, Tensor], layout: BankLayout, graph: Grap
             "graph or has its nodes in another order; train with eigenvectors=0 to predict on other graphs"
         )
     return _bank(graph, _around(graph, layout), layout, shown, dict(state))
+
+
+def graph_eigenvectors(graph: Graph, layout: BankLayout) -> Tensor:
+    """The eigenvectors that a layout has of a graph, whatever the split."""
+    return leading_eigenvectors(surroundings(graph, 0), layout.eigenvectors)
 
 
 def _around(graph: Graph, layout: BankLayout) -> Surroundings:

@@ -14,7 +14,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from newtonnet.bank import BoostingOptions, RidgeOptions, TrainedBank, predict_bank, train_boosting, train_ridge
+from newtonnet.bank import (
+    BoostingOptions,
+    RidgeOptions,
+    TrainedBank,
+    graph_eigenvectors,
+    predict_bank,
+    train_boosting,
+    train_ridge,
+)
 from newtonnet.datasets import Split, describe_split
 from newtonnet.files import scratch
 from newtonnet.graphs import Graph
@@ -226,6 +234,14 @@ def _train(
     graph: Graph, candidate: Candidate, fold: Split, options: TrainingOptions, stop: Callable[[], bool]
 ) -> Member:
     shape, seed, config = candidate.setting.options, options.seed + fold.index, candidate.setting.config
+    known: dict[str, Any] = {}
+    if count := shape.eigenvectors:
+        if ("eigenvectors", count) not in options.kept:
+            options.kept["eigenvectors", count] = graph_eigenvectors(graph, shape.layout)
+        known["eigenvectors"] = options.kept["eigenvectors", count]
+    place = repr((candidate.model, shape, config, fold.checksum, seed))
+    if place in options.kept:
+        known["begun"] = options.kept.pop(place)
     trained = BANK[candidate.model][1](
         graph,
         fold,
@@ -235,7 +251,10 @@ def _train(
         stop=stop,
         absolute=config.loss == "absolute",
         class_weight=config.class_weight,
+        **known,
     )
+    if trained.begun is not None:
+        options.kept[place] = trained.begun
     reached = score(config.metric, trained.held, graph.truth[fold.validation])
     outcome = replace(
         UNBEGUN, status="done", reason="", epochs=1, best_epoch=1, validation=reached, seconds=trained.seconds

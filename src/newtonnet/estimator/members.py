@@ -1,6 +1,6 @@
 """Ensemble members and what every family of them provides: training on folds, and prediction on a graph."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -20,6 +20,10 @@ FeatureFolder = str | PathLike[str] | None
 """A folder for propagated features; None: a temporary one."""
 
 
+Kind = tuple[str, bool, bool]
+"""What settings that do well on the same graphs share: the model, labels as inputs, weights for every node."""
+
+
 class Candidate(NamedTuple):
     """A model and how to train it."""
 
@@ -27,8 +31,8 @@ class Candidate(NamedTuple):
     setting: Setting
 
     @property
-    def kind(self) -> tuple[str, bool, bool]:
-        """What settings that do well on the same graphs share: the model, labels as inputs, weights for every node."""
+    def kind(self) -> Kind:
+        """Its kind."""
         options = self.setting.options
         return self.model, reads_labels(options), bool(getattr(options, "branch", 0))
 
@@ -45,6 +49,8 @@ class TrainingOptions:
     """For out-of-core training."""
     paused: Path | None = None
     """Folder in which a training that was stopped can be resumed by the next one of the same members."""
+    kept: dict[Hashable, Any] = field(default_factory=dict)
+    """What trainings on one graph leave for later ones: its eigenvectors, and boosting that was stopped."""
     sample: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     """Unlabelled nodes whose probabilities every member keeps, to compare single members with their average."""
 

@@ -172,6 +172,7 @@ def bank_memory(model: str, options: Any, sizes: GraphSizes) -> int:
     layout, train = options.layout, 0.8 * sizes.labelled
     outputs = (2 if sizes.numbers else sizes.classes + 1) * layout.label_hops
     columns = (layout.hops + 1) * min(sizes.features, layout.components) + outputs + 2 + layout.walks
+    columns += 3 * layout.eigenvectors  # they are found in float64, among two to three times as many vectors
     bytes_of_all, bytes_of_trained = (16, 48) if model == INSTANT else (12, 12)
     return int(STARTED + columns * (bytes_of_all * sizes.nodes + bytes_of_trained * train) + 60 * sizes.entries)
 

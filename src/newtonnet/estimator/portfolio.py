@@ -24,7 +24,7 @@ from newtonnet.training import GAMMAS, Config, OnEpoch, Progress, Setting, overr
 
 from .ensemble import Ensemble, OutOfFold, cross_fit, final_temperature, mix, select
 from .families import BANK, defaults_of, family_of
-from .members import Candidate, Member, TrainingOptions, reads_labels, settings_of
+from .members import Candidate, Kind, Member, TrainingOptions, reads_labels, settings_of
 from .scoring import Shares, best_temperature, sharpened
 
 NEWTONNET, INSTANT = "newtonnet", "ridge"
@@ -34,8 +34,9 @@ FINALISTS = 6
 """Number of settings that are trained on all folds."""
 SMALL = 400
 """Number of labelled nodes below which settings are compared on more than one fold."""
-FIRSTS = 0.5
-"""Share of the time for trying settings in which one group of every kind is tried."""
+FIRSTS, FAVOUR = 0.5, 4
+"""Share of what is left of the time for trying settings that the first group of a kind may take, and how much more than
+an equal share of all groups it has for itself."""
 SCAN, HALVING = 0.4, 0.5
 """Share of the time in which all settings are tried, and of the time that is left then in which the best of them train
 on, if other folds are to follow."""
@@ -98,6 +99,8 @@ class Deadline:
 
     def part(self, share: float) -> "Deadline":
         """A deadline after a share of the remaining time."""
+        if self.end == math.inf:
+            return self
         now = time.monotonic()
         return Deadline(now + max(self.end - now, 0.0) * share, self.asked)
 
@@ -274,8 +277,8 @@ class Search:
     """Time that each candidate took."""
     overtime: float = 0.0
     """Longest time that a training took after it had to stop, mostly for predictions."""
-    slow: dict[str, int] = field(default_factory=dict)
-    """Smallest size of a model that could not reach enough epochs in time; larger ones are not tried."""
+    slow: dict[Kind, int] = field(default_factory=dict)
+    """Smallest size of each kind that could not reach enough epochs in time; larger ones are not tried."""
 
     def train(
         self,
@@ -287,39 +290,47 @@ class Search:
         enough: int = ENOUGH,
         persistent: bool = False,
         share: float | None = None,
+        at_most: float = 1.0,
     ) -> None:
         """Train groups of candidates of one shape on folds, each group within its share of the time, by default equal.
 
-        What cannot begin before the deadline is not trained; ``what`` names this step, for the rest see :class:`Watch`.
+        No group takes more than ``at_most`` of the time that is left, nor does ``share`` refer to more. What cannot
+        begin before the deadline is not trained; ``what`` names this step, for the rest see :class:`Watch`. A member
+        that was trained before is replaced by one that is at least as good.
         """
         for number, group in enumerate(groups):
             if self.trained and deadline.over(2 * self.overtime):
                 self.paused |= {i for rest in groups[number:] for i in rest}
                 return
             candidates, splits = [self.tried[i] for i in group], [self.folds[fold] for fold in folds]
-            model, size = candidates[0].model, candidate_size(candidates[0])
-            if not persistent and size >= self.slow.get(model, math.inf):
+            model, kind, size = candidates[0].model, candidates[0].kind, candidate_size(candidates[0])
+            if not persistent and size >= self.slow.get(kind, math.inf):
                 self.paused |= set(group)
                 continue
             least = 0 if model in BANK else enough  # trees are useful after any time
             tell = partial(self._tell, what, number, len(groups))
             part = 1 / (len(groups) - number) if share is None else share
-            watch = Watch(deadline, part, least, persistent, 2 * self.overtime, tell)
+            watch = Watch(deadline.part(at_most), part, least, persistent, 2 * self.overtime, tell)
             rows = family_of(model).train(
                 self.graph, candidates, splits, self.options, stop=watch.stop, progress=watch.progress
             )
             ended = time.monotonic()
             if watch.hopeless:
-                self.slow[model] = size  # smaller than one that was slow before, if there was one
+                self.slow[kind] = size  # smaller than one that was slow before, if there was one
             self.paused -= set(group)
             if watch.stopped < math.inf:
                 self.paused |= set(group)
                 self.overtime = max(self.overtime, ended - watch.stopped)
             for i, row in zip(group, rows, strict=True):
                 self.seconds[i] += (ended - watch.began) / len(group)
-                fine = {fold: member for fold, member in zip(folds, row, strict=True) if member.sound}
+                before = self.trained.get(i, {})
+                fine = {
+                    fold: member
+                    for fold, member in zip(folds, row, strict=True)
+                    if member.sound and (fold not in before or member.validation >= before[fold].validation)
+                }
                 if fine:
-                    self.trained[i] = {**self.trained.get(i, {}), **fine}
+                    self.trained[i] = {**before, **fine}
                     if self.on_trial is not None:
                         self.on_trial(self.tried_setting(i))
 
@@ -385,7 +396,7 @@ def tune(
     rng = np.random.default_rng(options.seed)
     sample = np.sort(rng.choice(unlabelled, min(SAMPLE, len(unlabelled)), replace=False))
     with scratch(None, "newtonnet-paused-") as folder:
-        options = replace(options, sample=sample, paused=folder)
+        options = replace(options, sample=sample, paused=folder, kept={})
         search = Search(graph, tried, folds, options, on_epoch, on_trial)
         every = range(len(folds))
         first = every[: first_folds(len(folds), len(graph.labelled), several=len(tried) > 1)]
@@ -411,49 +422,79 @@ def first_folds(folds: int, labelled: int, *, several: bool) -> int:
 def _halve(search: Search, folds: Sequence[int], deadline: Deadline, *, last: bool) -> None:
     """Give every group a try on these folds, then let a third of the groups train on, round after round.
 
-    One group of every kind is tried first, then the others, those of the best kinds first: if the time is too short for
-    all, it goes to settings that promise most. If the rounds end before the time is over, the groups that were left
-    behind train on as well, the best first.
+    The instant answer and the first network come first, then one group of every kind, then the others, those of the
+    best kinds first: if the time is too short for all, it goes to settings that promise most. If the rounds end before
+    the time is over, the groups that were left behind train on as well, the best first. A group keeps its members, so
+    that each of its trainings goes on where the last one stopped.
     """
-    tried = search.tried
-    instant = [i for i, candidate in enumerate(tried) if candidate.model == INSTANT]
-    others = [i for i in range(len(tried)) if i not in instant]
-    share = SCAN if len(tried) > 1 else 1.0
-    what = "trying settings" if len(tried) > 1 else "training"
-    search.train([[i] for i in instant], folds, deadline.part(share), "a first answer")
-    if len(others) > 1 and deadline.end < math.inf:
+    groups = _first_groups(search.tried, limited=deadline.end < math.inf)
+    if len(groups) > 1:
+        _scan(search, groups, folds, deadline)
+        _train_on(search, groups, folds, deadline if last else deadline.part(HALVING))
+    else:
+        search.train(groups, folds, deadline, "training", persistent=True)
+
+
+def _first_groups(tried: Sequence[Candidate], *, limited: bool) -> list[list[int]]:
+    """All settings in groups of one shape: the instant ones and, if the time is limited, the first network alone."""
+    alone = [i for i, candidate in enumerate(tried) if candidate.model == INSTANT]
+    network = next((i for i, candidate in enumerate(tried) if candidate.model not in BANK), None)
+    if limited and network is not None:
+        alone.append(network)
+    rest = group_by_shape({i: candidate for i, candidate in enumerate(tried) if i not in alone})
+    return [*([i] for i in alone), *rest]
+
+
+def _scan(search: Search, groups: Sequence[Sequence[int]], folds: Sequence[int], deadline: Deadline) -> None:
+    """The first try of every group, in a part of the time."""
+    tried, what = search.tried, "trying settings"
+    instant = [group for group in groups if tried[group[0]].model == INSTANT]
+    search.train(instant, folds, deadline.part(SCAN), "a first answer")
+    rest = [group for group in groups if group not in instant]
+    if deadline.end < math.inf and rest and tried[rest[0][0]].model not in BANK:
         first = deadline.part(FIRST)
-        search.train([others[:1]], folds, first, what, enough=FIRST_EPOCHS, persistent=True, share=0.0)
-    scan = deadline.part(share)
-    groups = group_by_shape({i: tried[i] for i in others if i not in search.trained})
-    by_kind = {tried[group[0]].kind: group for group in reversed(groups)}  # the first of each
+        search.train(rest[:1], folds, first, what, enough=FIRST_EPOCHS, persistent=True, share=0.0)
+        rest = rest[1:]
+    end = deadline.part(SCAN)
     seen = {tried[i].kind for i in search.trained}
-    firsts = [group for group in groups if group in by_kind.values() and tried[group[0]].kind not in seen]
-    search.train(firsts, folds, scan.part(FIRSTS), "trying one of each kind", persistent=not search.trained)
-    best: dict[tuple[str, bool, bool], float] = defaultdict(float)
+    firsts = {tried[group[0]].kind: group for group in reversed(rest) if tried[group[0]].kind not in seen}
+    ordered = [group for group in rest if group in firsts.values()]
+    if ordered:
+        share, words = min(1 / len(ordered), FAVOUR / len(groups)), "trying one of each kind"
+        search.train(ordered, folds, end, words, persistent=not search.trained, share=share, at_most=FIRSTS)
+    best: dict[Kind, float] = {}
     for i, members in search.trained.items():
-        best[tried[i].kind] = max(best[tried[i].kind], mean_score(members, folds))
-    rest = sorted((group for group in groups if group not in firsts), key=lambda group: -best[tried[group[0]].kind])
-    search.train(rest, folds, scan, what, persistent=not search.trained)
-    groups = [*groups, *([i] for i in search.trained if i in others and not any(i in group for group in groups))]
-    end = deadline if last else deadline.part(HALVING)
-    while True:
-        groups = [group for group in groups if any(i in search.trained for i in group)]
-        groups.sort(key=lambda group: -max(mean_score(search.trained.get(i, {}), folds) for i in group))
-        groups = groups[: max(1, math.ceil(len(groups) / KEEP))]
-        unfinished = [group for group in groups if search.paused & set(group)]
-        rounds = max(1, math.ceil(math.log(max(len(groups), 1), KEEP)) + 1)
+        kind = tried[i].kind
+        best[kind] = max(best.get(kind, -math.inf), mean_score(members, folds))
+    rest = [group for group in rest if not any(i in search.seconds for i in group)]
+    rest.sort(key=lambda group: (group not in ordered, -best.get(tried[group[0]].kind, -math.inf)))
+    search.train(rest, folds, end, what, persistent=not search.trained)
+
+
+def _train_on(search: Search, groups: Sequence[list[int]], folds: Sequence[int], end: Deadline) -> None:
+    """The rounds of the best groups, then the others."""
+    best = _ranked(search, [group for group in groups if search.tried[group[0]].model != INSTANT], folds)
+    what = "training the best settings on"
+    while best:
+        best = _ranked(search, best, folds)[: math.ceil(len(best) / KEEP)]
+        rounds = math.ceil(math.log(len(best), KEEP)) + 1
+        unfinished = [group for group in best if search.paused & set(group)]
         if unfinished and not end.over(search.overtime):
-            search.train(
-                unfinished, folds, end.part(1 / rounds), "training the best settings on", enough=1, persistent=True
-            )
-        if len(groups) <= 1:
+            search.train(unfinished, folds, end.part(1 / rounds), what, enough=1, persistent=True)
+        if len(best) == 1:
             break
+    paused = [group for group in groups if search.paused & set(group)]
     what = "training other settings on"  # the best were done before the time was over
-    begun = [i for i in search.ranked(folds) if i in search.paused]
-    search.train(group_by_shape({i: tried[i] for i in begun}), folds, end, what, enough=1, persistent=True)
-    unbegun = sorted(search.paused - set(search.trained))
-    search.train(group_by_shape({i: tried[i] for i in unbegun}), folds, end, what)
+    search.train(_ranked(search, paused, folds), folds, end, what, enough=1, persistent=True)
+    search.slow.clear()  # there may be more time now than there was for a try
+    search.train([group for group in paused if not set(group) & set(search.trained)], folds, end, what)
+
+
+def _ranked(search: Search, groups: Sequence[list[int]], folds: Sequence[int]) -> list[list[int]]:
+    """The groups with a member that was trained, those with the best settings first."""
+    there = [group for group in groups if set(group) & set(search.trained)]
+    best = {i: mean_score(members, folds) for i, members in search.trained.items()}
+    return sorted(there, key=lambda group: -max(best[i] for i in group if i in best))
 
 
 def _finalists(search: Search, folds: Sequence[int]) -> list[int]:

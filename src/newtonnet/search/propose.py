@@ -104,10 +104,11 @@ def _sampler(study: Study, before: Sequence[Trial], seed: int) -> Callable[[], d
     sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=study.batch)
     memory = optuna.create_study(direction="maximize", sampler=sampler)
     space: dict[str, optuna.distributions.BaseDistribution] = {
-        name: optuna.distributions.CategoricalDistribution(values) for name, values in study.space.items()
+        name: optuna.distributions.CategoricalDistribution(range(len(values))) for name, values in study.space.items()
     }
     for trial in sorted(before, key=lambda trial: trial.number):
         place = point(study.setting(trial.setting), study.space)
         if place is not None:
-            memory.add_trial(optuna.trial.create_trial(params=place, distributions=space, value=trial.objective))
-    return lambda: memory.ask(space).params
+            places = {name: study.space[name].index(value) for name, value in place.items()}
+            memory.add_trial(optuna.trial.create_trial(params=places, distributions=space, value=trial.objective))
+    return lambda: {name: study.space[name][place] for name, place in memory.ask(space).params.items()}
