@@ -38,7 +38,7 @@ setup(
             [f"{FOLDER}/native.cpp"],
             depends=[
                 f"{FOLDER}/{header}"
-                for header in ("encoder.h", "kernels.h", "layer.h", "scores.h", "threads.h", "vectors.h")
+                for header in ("arrays.h", "encoder.h", "kernels.h", "layer.h", "scores.h", "threads.h", "vectors.h")
             ],
             define_macros=[("MODULE_NAME", f"_native_{name}")],
             extra_compile_args=[*FLAGS, *flags],

@@ -60,8 +60,8 @@ class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc
             kept; it then depends on the speed of the machine.
         label_inputs: allow members that read the labels of training nodes as inputs; a node's own label is never shown
             where it is predicted or learned from. At prediction on the training graph all known labels are shown.
-        transferable: leave out transductive settings (an adjacency branch), so that the model can predict on other
-            graphs; members do not read labels then.
+        transferable: leave out transductive settings (an adjacency branch, eigenvectors), so that the model can predict
+            on other graphs; members do not read labels then.
         threads: number of threads; torch's number if not given.
         max_memory: the most memory that the process may hold while it fits, in bytes or as text such as ``2GB``, kept
             within 10%. Settings that need more are left out (``notes_`` says which), and others train fewer members at

@@ -1,16 +1,10 @@
 """Shape-aware regularisation: bands of the filter, the penalty on them, and the homophily that it follows."""
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from newtonnet import kernels
 from newtonnet.graphs import BANDS
-
-PER_BYTE = 255
-"""Ones that can be added up in one byte."""
-
-AT_ONCE = 32 * PER_BYTE
-"""Edges that are looked at together, so that what is read of them stays in the cache."""
 
 
 def band_masks(points: Tensor, slices: tuple[int, int] | None = None) -> Tensor:
@@ -111,20 +105,11 @@ def predicted_homophily(pairs: Tensor, classes: Tensor, weights: Tensor | None =
     types = pairs.dtype, classes.dtype
     if weights is None and types == (torch.int32, torch.uint8) and classes.device.type == "cpu" and kernels.available():
         return kernels.agreeing(pairs.contiguous(), classes.contiguous()).double() / pairs.shape[1]
-    if weights is not None or classes.shape[1] < 8 or classes.dtype != torch.uint8:
-        one, two = pairs
-        same = [row.index_select(0, one) == row.index_select(0, two) for row in classes.unbind(dim=1)]
-        if weights is not None:
-            return torch.stack([weights[equal].sum() for equal in same]) / weights.sum()
-        return torch.stack([torch.count_nonzero(equal) for equal in same]).double() / pairs.shape[1]
-    rows = nn.functional.pad(classes, (0, -classes.shape[1] % 8))
-    counts = torch.zeros(rows.shape[1], dtype=torch.int64, device=rows.device)
-    for ends in torch.split(pairs, AT_ONCE, dim=1):
-        equal = rows.index_select(0, ends[0]) == rows.index_select(0, ends[1])
-        # Eight members at once: a word of eight bytes, each 0 or 1, is added up until a byte could overflow.
-        words = nn.functional.pad(equal, (0, 0, 0, -len(equal) % PER_BYTE)).view(torch.int64)
-        counts += words.view(-1, PER_BYTE, words.shape[1]).sum(dim=1).view(torch.uint8).sum(dim=0)
-    return counts[: classes.shape[1]].double() / pairs.shape[1]
+    one, two = pairs
+    same = [row.index_select(0, one) == row.index_select(0, two) for row in classes.unbind(dim=1)]
+    if weights is not None:
+        return torch.stack([weights[equal].sum() for equal in same]) / weights.sum()
+    return torch.stack([torch.count_nonzero(equal) for equal in same]).double() / pairs.shape[1]
 
 
 def neighbour_correlation(pairs: Tensor, values: Tensor, weights: Tensor | None = None) -> Tensor:
