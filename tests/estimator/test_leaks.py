@@ -7,9 +7,9 @@ import pytest
 
 from newtonnet import NewtonNetClassifier, cross_validate
 from newtonnet.datasets import Split, csbm, make_splits
+from newtonnet.estimator.candidates import candidates, group_by_shape
 from newtonnet.estimator.families import defaults_of, family_of
 from newtonnet.estimator.members import Candidate, TrainingOptions
-from newtonnet.estimator.portfolio import candidates, group_by_shape
 from newtonnet.out_of_core import OUT_OF_CORE_MODEL
 from newtonnet.training import override
 

@@ -7,8 +7,8 @@ import torch
 
 from newtonnet import NewtonNetClassifier
 from newtonnet.estimator import memory as module
+from newtonnet.estimator.candidates import candidates
 from newtonnet.estimator.memory import fit_memory, graph_sizes, state_memory, within
-from newtonnet.estimator.portfolio import candidates
 from newtonnet.graphs import from_edges
 from newtonnet.memory import resident_memory
 from newtonnet.nn import build

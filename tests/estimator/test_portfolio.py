@@ -9,20 +9,12 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from newtonnet.bank import graph_eigenvectors
 from newtonnet.datasets import csbm
+from newtonnet.estimator.candidates import MOST_FOR_EIGENVECTORS, candidates, group_by_shape
 from newtonnet.estimator.ensemble import _greedy, cross_fit, final_temperature, mix, select
 from newtonnet.estimator.families import PopulationFamily, _unbegun, family_of
 from newtonnet.estimator.folds import make_folds
 from newtonnet.estimator.members import TrainingOptions, reads_labels
-from newtonnet.estimator.portfolio import (
-    ENOUGH,
-    FIRST_EPOCHS,
-    MOST_FOR_EIGENVECTORS,
-    Search,
-    candidates,
-    deadline_in,
-    group_by_shape,
-    tune,
-)
+from newtonnet.estimator.portfolio import ENOUGH, FIRST_EPOCHS, Search, deadline_in, tune
 from newtonnet.estimator.scoring import best_temperature, calibration_error, influence, likelihood, score, sharpened
 from newtonnet.nn import ZOO
 from newtonnet.training import Progress
@@ -38,8 +30,9 @@ def graph():
     return csbm(0.1, nodes=120, features=30, seed=1)
 
 
-def listed(model="newtonnet", settings=None, *, transductive=True, labels=True, **config):
-    return candidates(model, settings or {}, {**FIXED, **config}, transductive=transductive, labels=labels)
+def listed(model="newtonnet", settings=None, *, transductive=True, labels=True, spare=False, **config):
+    fixed = {**FIXED, **config}
+    return candidates(model, settings or {}, fixed, transductive=transductive, labels=labels, spare=spare)
 
 
 def spectral(**config):
@@ -463,3 +456,27 @@ def test_eigenvectors_are_for_graphs_of_moderate_size_and_found_once(graph, monk
     assert not [one for one in large if getattr(one.setting.options, "eigenvectors", 0)]
     tune(graph, tried * 2, make_folds(graph, 3), OPTIONS, deadline=deadline_in(None))
     assert len(found) == 1
+
+
+def test_spare_time_is_for_more_settings_when_all_others_are_done(graph, monkeypatch):
+    calls = calls_of(monkeypatch)
+    tried = [one for one in listed(transductive=False, labels=False, spare=True) if one.model == "newtonnet"]
+    spare = {repr(one) for one in tried if one.spare}
+    folds = make_folds(graph, 2)[:1]
+    tuned = tune(graph, tried, folds, OPTIONS, deadline=deadline_in(300))
+    assert tuned.tried == len(tried)
+    assert tuned.complete
+    late = [bool(spare & set(group)) for group in calls]
+    assert late == sorted(late)
+    assert {one for group in calls for one in group} == {repr(one) for one in tried}
+
+    usual = late.index(True)
+    calls.clear()
+    tuned = tune(graph, tried, folds, OPTIONS, deadline=deadline_in(300, lambda: len(calls) > usual))
+    assert 0 < len(tried) - tuned.tried < len(spare)
+    assert tuned.complete, "there was time for all that is not for spare time"
+
+
+def test_a_fit_without_a_limit_has_no_spare_time():
+    assert [one for one in listed(spare=True) if one.spare]
+    assert not [one for one in listed() if one.spare]

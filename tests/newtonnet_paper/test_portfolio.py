@@ -113,11 +113,14 @@ def test_the_list_is_the_file_that_the_classifier_reads(monkeypatch):
     assert choice.better
     text = portfolio_toml(choice)
     groups = tomllib.loads(text)["group"]
-    found = {name_of(group["model"], group["common"] | one) for group in groups for one in group["settings"]}
-    assert found == {one.name for one in choice.settings}
+    for spare, settings in ((False, choice.settings), (True, choice.spare)):
+        chosen = [group for group in groups if group.get("spare", False) == spare]
+        found = {name_of(group["model"], group["common"] | one) for group in chosen for one in group["settings"]}
+        assert found == {one.name for one in settings}
+    assert len(choice.settings) + len(choice.spare) == sum(one.listed for one in pool())
     assert [group["model"] for group in groups[:2]] == ["ridge", "newtonnet"], "what is always there comes first"
     listed = [name_of(group["model"], group["common"] | group["settings"][0]) for group in groups]
-    places = [[one.name for one in choice.settings].index(name) for name in listed]
+    places = [[one.name for one in (*choice.settings, *choice.spare)].index(name) for name in listed]
     assert places == sorted(places), "then in the order of choice"
     assert all(line.startswith("# ") for line in text.split("\n\n")[0].splitlines())
     assert "3 graphs (texas, cora, minesweeper)" in text.replace("\n# ", " ")

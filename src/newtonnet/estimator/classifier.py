@@ -90,7 +90,7 @@ class NewtonNetClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc
             that was best for them; :func:`~newtonnet.cross_validate` gives an unbiased score.
         threshold_: the :class:`~newtonnet.metrics.Threshold` that was chosen; None without one.
         notes_: what was done to the features, in sentences.
-        complete_: whether there was time for everything.
+        complete_: whether there was time for all settings but those that are for spare time.
         homophily_: learned h, the share of edges that join equal labels, where unknown labels are predicted.
         filter_: the :class:`~newtonnet.estimator.LearnedFilter` of the heaviest setting that has one, or of the best
             setting tried if the average has none; None for a model without a filter.

@@ -22,6 +22,7 @@ from newtonnet.progress import progress_bar
 from newtonnet.tables import Reading
 from newtonnet.training import OnEpoch, Progress, override
 
+from .candidates import candidates, without_labels
 from .card import model_card
 from .ensemble import OutOfFold
 from .explaining import find_node
@@ -33,7 +34,7 @@ from .inputs import AUTO, IN_MEMORY, OUT_OF_CORE, Role, check_feature_names, fea
 from .learned import curves, learned_filter
 from .members import Candidate, TrainingOptions, settings_of
 from .memory import FitMemory, fit_memory, graph_sizes, out_of_core_batches, within
-from .portfolio import Deadline, OnTrial, Portfolio, candidates, tune, without_labels
+from .portfolio import Deadline, OnTrial, Portfolio, tune
 from .saving import load, save
 from .scaling import learn_scaling
 
@@ -245,7 +246,15 @@ class GraphEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         labels = self.label_inputs and not self.transferable
         if self.tune == AUTO and self.regime == IN_MEMORY:
             transductive = not self.transferable and graph.nodes <= MOST_TRANSDUCTIVE
-            return candidates(self.model, fixed, own, transductive=transductive, labels=labels, nodes=graph.nodes)
+            return candidates(
+                self.model,
+                fixed,
+                own,
+                transductive=transductive,
+                labels=labels,
+                spare=self.time_limit is not None,
+                nodes=graph.nodes,
+            )
         name = OUT_OF_CORE_MODEL if self.regime == OUT_OF_CORE else self.model
         own = (
             {field: own[field] for field in ("metric", "loss", "class_weight") if field in own} if name in BANK else own

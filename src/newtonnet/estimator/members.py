@@ -25,10 +25,11 @@ Kind = tuple[str, bool, bool]
 
 
 class Candidate(NamedTuple):
-    """A model and how to train it."""
+    """A model and how to train it; some are tried only in time that all others leave."""
 
     model: str
     setting: Setting
+    spare: bool = False
 
     @property
     def kind(self) -> Kind:

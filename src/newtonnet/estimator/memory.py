@@ -16,9 +16,10 @@ from newtonnet.nn import build
 from newtonnet.out_of_core import MAPPED, OUT_OF_CORE_MODEL, PROPAGATION_MEMORY, Batching
 from newtonnet.training import MemberBytes, member_bytes, plan_parts
 
+from .candidates import candidate_size, group_by_shape
 from .families import BANK
 from .members import Candidate
-from .portfolio import FINALISTS, INSTANT, candidate_size, first_folds, group_by_shape
+from .portfolio import FINALISTS, INSTANT, first_folds
 
 LIBRARIES = 50 * 10**6
 """What a fit loads after its start: scikit-learn's trees, plotly, buffers of the threads."""

@@ -2,12 +2,10 @@
 
 import math
 import time
-import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -17,19 +15,16 @@ from newtonnet.datasets import Split
 from newtonnet.files import scratch
 from newtonnet.graphs import Graph
 from newtonnet.metrics import Truth
-from newtonnet.nn import find_model
 from newtonnet.out_of_core import OUT_OF_CORE_MODEL
-from newtonnet.search import shape_key
-from newtonnet.training import GAMMAS, Config, OnEpoch, Progress, Setting, override
+from newtonnet.training import OnEpoch, Progress
 
+from .candidates import NEWTONNET, candidate_size, group_by_shape
 from .ensemble import Ensemble, OutOfFold, cross_fit, final_temperature, mix, select
 from .families import BANK, defaults_of, family_of
 from .members import Candidate, Kind, Member, TrainingOptions, reads_labels, settings_of
 from .scoring import Shares, best_temperature, sharpened
 
-NEWTONNET, INSTANT = "newtonnet", "ridge"
-MOST = 24
-"""Number of settings tried for a model other than NewtonNet."""
+INSTANT = "ridge"
 FINALISTS = 6
 """Number of settings that are trained on all folds."""
 SMALL = 400
@@ -49,14 +44,10 @@ LONG = 1.0
 FIRST, FIRST_EPOCHS = 0.4, 100
 """Share of the time that the first network may take for so many epochs: a short limit gives one usable model before
 anything else is tried."""
-MOST_FOR_EIGENVECTORS = 20_000
-"""Number of nodes of a graph up to which the portfolio has settings with its eigenvectors."""
 CALLERS = ("metric", "loss", "class_weight", "max_epochs", "patience", "seed", "run_seed")
 """Fields that are the same in all settings of a fit."""
 SAMPLE = 2_000
 """Number of unlabelled nodes on which members are compared with their average."""
-
-Changes = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -133,88 +124,11 @@ class Portfolio:
     probabilities: NDArray[np.float64]
     """Of all nodes, by the ensemble, shape ``(n, C)``; of numbers predictions, ``(n, 1)``."""
     complete: bool
-    """Whether there was time for everything."""
+    """Whether there was time for everything but the settings for spare time."""
     leaderboard: Sequence[Mapping[str, Any]]
     """Every setting that was tried: see ``leaderboard_`` of the estimators."""
     sampled: tuple[Shares, Shares]
     """Unlabelled nodes as predicted by the members of each fold, fold after fold, and by the ensemble, calibrated."""
-
-
-def candidates(
-    model: str,
-    settings: Mapping[str, Any],
-    config: Mapping[str, Any],
-    *,
-    transductive: bool,
-    labels: bool,
-    nodes: int = 0,
-) -> list[Candidate]:
-    """The settings to try for a model, without duplicates, in the order in which they are tried.
-
-    Args:
-        model: for NewtonNet all families of ``portfolio.toml``, for any other model random settings of its own.
-        settings: options and training fields that hold in every setting; families that lack one of them are left out.
-        config: training fields of the caller, for the families that train in epochs.
-        transductive: allow weights for every node.
-        labels: allow training labels as inputs.
-        nodes: number of nodes of the graph; eigenvectors of a large one take too long.
-    """
-    listed = _portfolio(transductive=transductive) if model == NEWTONNET else [(model, one) for one in _drawn(model)]
-    tried = []
-    for name, changes in listed:
-        default = defaults_of(name)
-        if name != model and not _applies(name, default, settings):
-            continue
-        if nodes > MOST_FOR_EIGENVECTORS and changes.get("eigenvectors"):
-            continue
-        kept = {**changes, **settings, **({} if labels else without_labels(default))}
-        if name in BANK:
-            setting = override(default, kept)
-            own = {field: config[field] for field in ("metric", "loss", "class_weight") if field in config}
-            setting = replace(setting, config=replace(setting.config, **own))
-        else:
-            setting = override(default, {**kept, **config})
-        tried.append(Candidate(name, setting))
-    return list({repr(candidate): candidate for candidate in tried}.values())
-
-
-def _portfolio(*, transductive: bool) -> list[tuple[str, Changes]]:
-    """Models and changes of their defaults in ``portfolio.toml``."""
-    text = files("newtonnet.estimator").joinpath("portfolio.toml").read_text(encoding="utf-8")
-    groups = [group for group in tomllib.loads(text)["group"] if transductive or not group.get("transductive")]
-    return [(group["model"], group["common"] | changes) for group in groups for changes in group["settings"]]
-
-
-def _applies(model: str, default: Setting, settings: Mapping[str, Any]) -> bool:
-    """Whether another family than the caller's has all of the settings; the shape regulariser belongs to one filter."""
-    shaping = {"gammas", *GAMMAS, "ceiling", "variant", "penalty", "slices", "pivot"}
-    shaping |= {"homophily", "homophily_start", "homophily_interval"}
-    names = {field.name for kind in (type(default.options), Config) for field in fields(kind)} - shaping
-    return not settings if model in BANK else set(settings) <= names
-
-
-def without_labels(default: Setting) -> Changes:
-    """The options that keep a model from reading labels."""
-    names = {field.name for field in fields(default.options)}
-    return {name: type(getattr(default.options, name))(0) for name in ("labels", "label_hops") if name in names}
-
-
-def _drawn(model: str) -> list[Changes]:
-    """The defaults, then random settings from the model's search space."""
-    if model in BANK:
-        return [{}]
-    space = find_model(model).space
-    rng = np.random.default_rng(0)
-    drawn = [{name: values[rng.integers(len(values))] for name, values in space.items()} for _ in range(MOST - 1)]
-    return [{}, *drawn]
-
-
-def group_by_shape(candidates: Mapping[int, Candidate]) -> list[list[int]]:
-    """The numbers of candidates that can train in one population together, in the order of their first."""
-    groups: dict[str, list[int]] = {}
-    for i, (model, setting) in candidates.items():
-        groups.setdefault(f"{model} {shape_key(setting)}", []).append(i)
-    return list(groups.values())
 
 
 @dataclass(eq=False)
@@ -355,11 +269,6 @@ class Search:
             self.on_epoch(replace(state, step=what, share=share, best=max(scores, default=running)))
 
 
-def candidate_size(candidate: Candidate) -> int:
-    """What the time of an epoch grows with, among settings of one model."""
-    return math.prod(getattr(candidate.setting.options, name, 1) for name in ("layers", "hidden", "degree"))
-
-
 def mean_score(members: Mapping[int, Member], folds: Sequence[int]) -> float:
     """Mean validation score of a setting over these folds, with 0 for a fold on which it failed."""
     return sum(members[fold].validation for fold in folds if fold in members) / len(folds)
@@ -424,24 +333,32 @@ def _halve(search: Search, folds: Sequence[int], deadline: Deadline, *, last: bo
 
     The instant answer and the first network come first, then one group of every kind, then the others, those of the
     best kinds first: if the time is too short for all, it goes to settings that promise most. If the rounds end before
-    the time is over, the groups that were left behind train on as well, the best first. A group keeps its members, so
-    that each of its trainings goes on where the last one stopped.
+    the time is over, the groups that were left behind train on as well, the best first, and then the settings for spare
+    time do the same. A group keeps its members, so that each of its trainings goes on where the last one stopped.
     """
-    groups = _first_groups(search.tried, limited=deadline.end < math.inf)
-    if len(groups) > 1:
-        _scan(search, groups, folds, deadline)
-        _train_on(search, groups, folds, deadline if last else deadline.part(HALVING))
-    else:
+    usual, spare = (
+        {i: candidate for i, candidate in enumerate(search.tried) if candidate.spare == late} for late in (False, True)
+    )
+    groups = _first_groups(usual, limited=deadline.end < math.inf)
+    if len(groups) == 1:
         search.train(groups, folds, deadline, "training", persistent=True)
+        return
+    _scan(search, groups, folds, deadline)
+    end = deadline if last else deadline.part(HALVING)
+    _train_on(search, groups, folds, end)
+    if spare and not search.paused:
+        groups = group_by_shape(spare)
+        search.train(groups, folds, end, "trying more settings")
+        _train_on(search, groups, folds, end)
 
 
-def _first_groups(tried: Sequence[Candidate], *, limited: bool) -> list[list[int]]:
+def _first_groups(tried: Mapping[int, Candidate], *, limited: bool) -> list[list[int]]:
     """All settings in groups of one shape: the instant ones and, if the time is limited, the first network alone."""
-    alone = [i for i, candidate in enumerate(tried) if candidate.model == INSTANT]
-    network = next((i for i, candidate in enumerate(tried) if candidate.model not in BANK), None)
+    alone = [i for i, candidate in tried.items() if candidate.model == INSTANT]
+    network = next((i for i, candidate in tried.items() if candidate.model not in BANK), None)
     if limited and network is not None:
         alone.append(network)
-    rest = group_by_shape({i: candidate for i, candidate in enumerate(tried) if i not in alone})
+    rest = group_by_shape({i: candidate for i, candidate in tried.items() if i not in alone})
     return [*([i] for i in alone), *rest]
 
 
@@ -551,8 +468,9 @@ def _conclude(search: Search, ranked: Sequence[int], shown: NDArray[Any]) -> Por
     rows = [_row(search, i, weights.get(i, 0.0)) for i in ranked]
     rows.sort(key=lambda row: (-row["weight"], -row["score"]))
     sampled = (sharpened(np.concatenate(singles), alone), shares[search.options.sample])
+    complete = all(tried[i].spare for i in search.paused)
     return Portfolio(
-        ensemble, chosen, best, len(trained), out_of_fold, shares, not search.paused, leaderboard=rows, sampled=sampled
+        ensemble, chosen, best, len(trained), out_of_fold, shares, complete, leaderboard=rows, sampled=sampled
     )
 
 

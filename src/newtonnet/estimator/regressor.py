@@ -74,7 +74,7 @@ class NewtonNetRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
         settings_: the settings in the average by descending weight.
         tried_: number of settings tried.
         notes_: what was done to the features, in sentences.
-        complete_: whether there was time for everything.
+        complete_: whether there was time for all settings but those that are for spare time.
         filter_: the :class:`~newtonnet.estimator.LearnedFilter` of the heaviest setting that has one.
         filter_weight_: that setting's share of the average.
         history_: curves of its members.
