@@ -14,8 +14,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from newtonnet.cli import (
     Address,
+    Application,
     DataRoot,
     ExecutorName,
+    Group,
     Json,
     Place,
     Workers,
@@ -56,8 +58,9 @@ BENCH_RESULTS = Path("results/bench")
 BENCH_PAGES = (Path("docs/speed.md"), Path("README.md"))
 """Pages whose marked tables are made from the benchmark's results."""
 
-app = typer.Typer(
+app = Application(
     name="newtonnet-paper",
+    cls=Group,
     help="Reproduce the paper's claims and measure this machine.",
     rich_markup_mode="markdown",
     add_completion=False,

@@ -123,3 +123,12 @@ def test_paragraphs_of_the_help_fill_the_terminal(program, command, monkeypatch,
     broken = [f"{a} {b.split()[0]}" for a, b in pairwise(lines) if a and b]
     assert broken
     assert min(map(len, broken)) > 70
+
+
+@pytest.mark.parametrize("words", [(app, "fit"), (app,), (laboratory, "reproduce")], ids=["fit", "all", "reproduce"])
+def test_a_flag_is_shown_without_a_type(words, capsys):
+    program, *command = words
+    assert run(program, [*command, "--help"]) == 0
+    printed = capsys.readouterr().out
+    assert "--help" in printed
+    assert "<bool>" not in printed

@@ -3,14 +3,16 @@
 from newtonnet.progress import console
 
 from . import datasets, demo, explain, export, fit, predict, report, search, train  # noqa: F401, importing a command registers it
-from .app import STOPPED, app, main, print_json, run
+from .app import STOPPED, Application, Group, app, main, print_json, run
 from .options import Address, DataRoot, ExecutorName, Json, Place, Workers, memory, open_executor, seconds
 
 __all__ = [
     "STOPPED",
     "Address",
+    "Application",
     "DataRoot",
     "ExecutorName",
+    "Group",
     "Json",
     "Place",
     "Workers",

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from newtonnet.files import explain
 from newtonnet.meaning import escaped
@@ -29,7 +29,26 @@ STOPPED = 130
 """Exit code after Ctrl-C."""
 
 
-class InOrder(TyperGroup):
+class _Plain:
+    """Shows a flag in the help without a type: it takes no value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Arguments and options."""
+        found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for one in found:
+            one.metavar = "" if getattr(one, "is_flag", False) else one.metavar
+        return found
+
+
+class Command(_Plain, TyperCommand):
+    """A command."""
+
+
+class Group(_Plain, TyperGroup):
+    """A group of commands."""
+
+
+class InOrder(Group):
     """A group that lists its commands in a fixed order."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -37,7 +56,15 @@ class InOrder(TyperGroup):
         return sorted(super().list_commands(ctx), key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
 
 
-app = typer.Typer(
+class Application(typer.Typer):
+    """The commands of a program."""
+
+    def command(self, *given: Any, **options: Any) -> Callable[[Any], Any]:
+        """Add the function below as a command."""
+        return super().command(*given, cls=Command, **options)
+
+
+app = Application(
     name="newtonnet",
     cls=InOrder,
     help="Predict the classes of the nodes of a graph, with reasons; train and compare spectral filters.",
