@@ -40,11 +40,12 @@ def test_boosting_that_was_stopped_goes_on_as_if_it_had_not_been(make_graph, mak
     options, split = BoostingOptions(max_iterations=20, patience=100, eigenvectors=4), make_split(graph)
     whole = train_boosting(graph, split, options, seed=0)
     part, seen = None, []
-    while part is None or part.begun is not None:
-        known = {} if part is None else {"begun": part.begun, "eigenvectors": part.state["eigenvectors"]}
+    while part is None or part.paused is not None:
+        known = {} if part is None else {"paused": part.paused, "eigenvectors": part.state["eigenvectors"]}
         part = train_boosting(graph, split, options, seed=0, stop=lambda: bool(seen.append(1)) or True, **known)
     assert len(seen) == 7, "one look at the clock for each three trees"
-    assert whole.begun is None
+    assert whole.ended
+    assert whole.paused is None
     assert part.state.keys() == whole.state.keys()
     for name, array in whole.state.items():
         np.testing.assert_array_equal(part.state[name], array, err_msg=name)

@@ -1,5 +1,7 @@
 """The columns of a bank: closed forms on dense matrices, and no node sees its own label."""
 
+import time
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -152,13 +154,35 @@ def test_eigenvectors_are_those_of_the_random_walk(make_graph, nodes):
         assert np.abs(found[:, k]).max() == found[:, k].max() > 0
 
 
-def test_eigenvectors_of_equal_parts_are_the_same_in_every_call():
-    """A thousand parts of four nodes: so many eigenvalues are 1, and the start decides on the eigenvectors."""
-    square = np.array([[0, 1, 2, 3, 0, 1], [1, 2, 3, 0, 2, 3]])
-    pairs = (square[:, None] + 4 * np.arange(1_000)[:, None]).reshape(2, -1)
-    around = surroundings(from_edges(pairs, np.ones((4_000, 1))), 2)
+def cycles(count, nodes):
+    """The edges of so many rings of so many nodes."""
+    ring = np.stack([np.arange(nodes), (np.arange(nodes) + 1) % nodes])
+    return (ring[:, None] + nodes * np.arange(count)[:, None]).reshape(2, -1)
+
+
+HARD = {
+    "equal parts": cycles(1_000, 4),
+    "a star": np.stack([np.zeros(3_999, dtype=int), np.arange(1, 4_000)]),
+    "a triangle": cycles(1, 3),
+}
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_eigenvectors_are_the_same_in_every_call(name):
+    """Many eigenvalues are equal or 0, and the numbers that the iteration starts with decide on the eigenvectors."""
+    around = surroundings(from_edges(HARD[name], np.ones((4_000, 1))), 2)
     first, second = leading_eigenvectors(around, 8), leading_eigenvectors(around, 8)
     assert torch.equal(first, second)
+    assert not first[np.asarray(around.degree) == 0].any()
+    assert first.abs().max(dim=0).values.gt(1e-6).eq(first.any(dim=0)).all(), "a column is an eigenvector or 0"
+
+
+def test_eigenvectors_that_are_hard_to_find_are_given_up_soon():
+    around = surroundings(from_edges(cycles(1, 20_000), np.ones((20_000, 1))), 2)
+    begun = time.process_time()
+    found = leading_eigenvectors(around, 32)
+    assert time.process_time() - begun < 15
+    assert not found.any()
 
 
 @pytest.mark.parametrize("nodes", [4, 500])

@@ -213,6 +213,16 @@ def test_models_on_the_filter_bank_can_be_fitted_and_saved(graph, half, name, tm
     )
 
 
+def test_members_of_several_folds_with_eigenvectors_of_one_graph_are_saved_and_tied_to_it(graph, half, tmp_path):
+    model = NewtonNetClassifier("boosting", folds=2, settings={"eigenvectors": 8}, **QUICK).fit(graph, half)
+    model.save(tmp_path / "model")
+    loaded = NewtonNetClassifier.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_proba(graph), model.predict_proba(graph))
+    assert {member.bound for member in loaded.ensemble_.members} == {graph.structure}
+    with pytest.raises(ValueError, match="eigenvectors of its training graph"):
+        loaded.predict(csbm(0.1, nodes=200, features=12, seed=9))
+
+
 def test_without_label_inputs_no_member_reads_labels(graph, half):
     model = NewtonNetClassifier(label_inputs=False, **BRIEF).fit(graph, half)
     assert not any(setting.get("labels") or setting.get("label_hops") for setting in model.settings_)

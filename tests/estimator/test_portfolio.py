@@ -7,17 +7,17 @@ import pytest
 from scipy.special import softmax
 from sklearn.metrics import log_loss, roc_auc_score
 
-from newtonnet.bank import graph_eigenvectors
+from newtonnet.bank import graph_eigenvectors, train_boosting
 from newtonnet.datasets import csbm
 from newtonnet.estimator.candidates import MOST_FOR_EIGENVECTORS, candidates, group_by_shape
 from newtonnet.estimator.ensemble import _greedy, cross_fit, final_temperature, mix, select
-from newtonnet.estimator.families import PopulationFamily, _unbegun, family_of
+from newtonnet.estimator.families import BANK, PopulationFamily, _unbegun, defaults_of, family_of
 from newtonnet.estimator.folds import make_folds
-from newtonnet.estimator.members import TrainingOptions, reads_labels
-from newtonnet.estimator.portfolio import ENOUGH, FIRST_EPOCHS, Search, deadline_in, tune
+from newtonnet.estimator.members import Candidate, TrainingOptions, reads_labels
+from newtonnet.estimator.portfolio import ENOUGH, FIRST_EPOCHS, Search, _train_on, deadline_in, tune
 from newtonnet.estimator.scoring import best_temperature, calibration_error, influence, likelihood, score, sharpened
 from newtonnet.nn import ZOO
-from newtonnet.training import Progress
+from newtonnet.training import Progress, override
 
 FIXED = {"max_epochs": 15, "patience": None, "metric": "accuracy"}
 FAMILIES = {"ridge", "boosting", "newtonnet", "newton-stack"}
@@ -448,7 +448,7 @@ def test_eigenvectors_are_for_graphs_of_moderate_size_and_found_once(graph, monk
     found = []
     monkeypatch.setattr(
         "newtonnet.estimator.families.graph_eigenvectors",
-        lambda graph, layout: found.append(1) or graph_eigenvectors(graph, layout),
+        lambda *given: found.append(1) or graph_eigenvectors(*given),
     )
     tried = [one for one in listed() if getattr(one.setting.options, "eigenvectors", 0)]
     large = candidates("newtonnet", {}, FIXED, transductive=True, labels=True, nodes=MOST_FOR_EIGENVECTORS + 1)
@@ -475,6 +475,62 @@ def test_spare_time_is_for_more_settings_when_all_others_are_done(graph, monkeyp
     tuned = tune(graph, tried, folds, OPTIONS, deadline=deadline_in(300, lambda: len(calls) > usual))
     assert 0 < len(tried) - tuned.tried < len(spare)
     assert tuned.complete, "there was time for all that is not for spare time"
+
+
+def test_what_is_paused_comes_before_settings_for_spare_time(graph, monkeypatch):
+    tried = [one for one in listed(transductive=False, labels=False, spare=True) if one.model == "newtonnet"]
+    calls = calls_of(monkeypatch)
+    monkeypatch.setattr("newtonnet.estimator.portfolio._train_on", lambda search, *given: search.paused.add(0))
+    tuned = tune(graph, tried, make_folds(graph, 2)[:1], OPTIONS, deadline=deadline_in(300))
+    assert not {one for group in calls for one in group} & {repr(one) for one in tried if one.spare}
+    assert not tuned.complete
+
+
+def test_a_single_usual_setting_leaves_time_for_the_others(graph):
+    tried = [one for one in listed(transductive=False, labels=False, spare=True) if one.model == "newtonnet"]
+    some = [next(one for one in tried if not one.spare), *[one for one in tried if one.spare][:2]]
+    tuned = tune(graph, some, make_folds(graph, 2), OPTIONS, deadline=deadline_in(300))
+    assert tuned.tried == 3
+
+
+def test_what_was_too_slow_for_a_try_trains_in_time_that_is_left(graph):
+    tried = spectral()
+    groups = group_by_shape(dict(enumerate(tried)))
+    search = Search(graph, tried, make_folds(graph, 2), OPTIONS)
+    search.slow, search.paused = {tried[0].kind: 0}, set(range(len(tried)))
+    _train_on(search, groups, [0], deadline_in(None))
+    assert set(search.trained) == set(range(len(tried)))
+
+
+def test_boosting_goes_on_where_it_stopped_and_a_fold_that_ended_is_not_trained_again(graph, monkeypatch):
+    begun, held = [], {}
+
+    def counted(graph, split, options, *, stop, paused=None, **given):
+        begun.append((split.index, paused is not None))
+        looks = iter([paused is None and split.index == 1])  # the second fold is stopped once
+        found = train_boosting(graph, split, options, stop=lambda: next(looks, False), paused=paused, **given)
+        held.setdefault(split.index, []).append(found.held)
+        return found
+
+    monkeypatch.setitem(BANK, "boosting", (BANK["boosting"][0], counted))
+    one = Candidate("boosting", override(defaults_of("boosting"), {"max_iterations": 60}))
+    folds = make_folds(graph, 2)
+    search = Search(graph, [one, one], folds, OPTIONS)
+    for _ in range(2):
+        search.train([[0]], [0, 1], deadline_in(300), "training")
+    assert begun == [(0, False), (1, False), (1, True)]
+    whole = train_boosting(graph, folds[1], one.setting.options, seed=OPTIONS.seed + folds[1].index, threads=1)
+    np.testing.assert_array_equal(held[1][-1], whole.held)
+
+
+def test_a_setting_that_was_cut_short_is_not_complete_because_it_ended_on_other_folds(graph):
+    search = Search(graph, spectral(), make_folds(graph, 3), OPTIONS)
+    search.train([[0]], [0], deadline_in(None), "training")
+    search.paused.add(0)
+    search.train([[0]], [1, 2], deadline_in(None), "training")
+    assert search.paused == {0}
+    search.train([[0]], [0, 1, 2], deadline_in(None), "training")
+    assert not search.paused
 
 
 def test_a_fit_without_a_limit_has_no_spare_time():

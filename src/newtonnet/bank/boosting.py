@@ -1,8 +1,7 @@
 """Gradient boosting on the filter bank: trained by scikit-learn, kept and predicted as plain arrays."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
@@ -15,13 +14,13 @@ from torch import Tensor
 
 from newtonnet.datasets import Split
 from newtonnet.graphs import Graph, row_chunks
-from newtonnet.kernels import use_threads
 
 from .features import BankLayout, Block, Shown
 from .trained import (
     Probabilities,
     Stop,
     TrainedBank,
+    limited_threads,
     node_weights,
     prediction_bank,
     training_bank,
@@ -111,8 +110,8 @@ class Trees:
 
 
 @dataclass(frozen=True, eq=False)
-class BegunBoosting:
-    """Boosting that was stopped, to go on from: only with the same graph, split and options."""
+class PausedBoosting:
+    """Boosting that was stopped, to go on from once: only with the same graph, split and options."""
 
     model: Any
     losses: list[float]
@@ -131,7 +130,7 @@ def train_boosting(
     absolute: bool = False,
     class_weight: Sequence[float] | None = None,
     eigenvectors: Tensor | None = None,
-    begun: BegunBoosting | None = None,
+    paused: PausedBoosting | None = None,
 ) -> TrainedBank:
     """Boost trees on the filter bank until the loss on the validation nodes no longer falls.
 
@@ -145,12 +144,12 @@ def train_boosting(
         absolute: of numbers as targets, the absolute instead of the squared error.
         class_weight: how much a node of each class counts in the loss, ``(C,)``; None: all count alike.
         eigenvectors: those of the graph for the options, where they are known.
-        begun: an earlier training that was stopped, to go on from as if it had not been.
+        paused: an earlier training that was stopped, to go on from as if it had not been.
     """
     started = time.monotonic()
     kind = "classes" if graph.targets is None else "absolute_error" if absolute else "squared_error"
     new = _model(options, len(split.train), seed, kind)  # loads the library whose threads are limited
-    model, stopped = new if begun is None else begun.model, False
+    model, stopped = new if paused is None else paused.model, False
     with limited_threads(threads):
         bank = training_bank(graph, split, options.layout, eigenvectors)
         truth, held_truth = graph.truth[split.train], graph.truth[split.validation]
@@ -164,8 +163,8 @@ def train_boosting(
         step = int(np.clip(ROUND_WORK // (rows.size * outputs), LEAST_ROUND, LONGEST_ROUND))
         losses: list[float] = []
         raw, held = np.zeros((len(held_rows), outputs)), np.zeros((0, graph.classes))
-        if begun is not None:
-            losses, raw, held = begun.losses, begun.raw, begun.held
+        if paused is not None:
+            losses, raw, held = [*paused.losses], paused.raw, paused.held
         while not stopped and len(losses) < options.max_iterations and len(losses) - _best(losses) < options.patience:
             done = len(losses)
             model.set_params(max_iter=min(done + step, options.max_iterations)).fit(
@@ -184,8 +183,8 @@ def train_boosting(
         "baseline": torch.from_numpy(np.atleast_1d(model._baseline_prediction[0]).astype(np.float64)),
         **{f"trees.{name}": torch.from_numpy(value) for name, value in vars(trees).items()},
     }
-    scores, rest = validation_scores(held, held_truth), BegunBoosting(model, losses, raw, held) if stopped else None
-    return TrainedBank(state, scores, held, None, time.monotonic() - started, rest)
+    scores, rest = validation_scores(held, held_truth), PausedBoosting(model, losses, raw, held) if stopped else None
+    return TrainedBank(state, scores, held, None, time.monotonic() - started, not stopped, rest)
 
 
 def predict_boosting(
@@ -226,18 +225,6 @@ def make_trees(predictors: Sequence[Any]) -> Trees:
         roots=roots,
         depth=np.array(nodes["depth"].max(), dtype=np.int64),
     )
-
-
-@contextmanager
-def limited_threads(count: int | None) -> Iterator[None]:
-    """So many threads for every library that is loaded; None changes nothing."""
-    if count is None:
-        yield
-        return
-    from threadpoolctl import threadpool_limits
-
-    with use_threads(count), threadpool_limits(count):
-        yield
 
 
 def _model(options: BoostingOptions, nodes: int, seed: int, kind: str) -> Any:

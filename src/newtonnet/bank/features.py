@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from inspect import signature
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +33,10 @@ SMALL = 300
 """Number of nodes up to which all eigenvectors are computed."""
 SKETCH, POWERS = 8, 4
 """Additional directions and rounds of the subspace iteration."""
+RESTARTS, TOLERANCE = 100, 1e-6
+"""Of the iteration for eigenvectors: at most so many restarts, and the relative error of an eigenvalue."""
+ROUNDING = 1e-12
+"""What rounding may leave of an entry of an eigenvector that is 0."""
 
 
 class BankColumn(NamedTuple):
@@ -187,7 +192,7 @@ def leading_eigenvectors(around: Surroundings, count: int) -> Tensor:
     r"""Right eigenvectors of :math:`P = D^{-1} A` with the largest eigenvalues, the largest first, ``(n, count)``.
 
     Each has its entry of the largest magnitude positive, and 0 on nodes without an edge. Where there are fewer, or some
-    are not found (the iteration may not converge where many eigenvalues are equal), the other columns are 0.
+    are not found after so many restarts (on a long ring, whose eigenvalues are nearly equal), the other columns are 0.
     """
     from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
@@ -198,13 +203,18 @@ def leading_eigenvectors(around: Surroundings, count: int) -> Tensor:
     if n <= max(SMALL, 2 * count):
         found[:, :kept] = np.linalg.eigh(step.toarray())[1][:, ::-1][:, :kept]
     elif step.nnz:
-        # From the root of the degrees, an eigenvector already, it would go on with numbers that differ between calls.
-        start = np.random.default_rng(0).standard_normal(n)
+        # From the root of the degrees, an eigenvector already, ARPACK would go on with random numbers of its own; where
+        # the rank is low it does so from any start, and the generator is an argument since SciPy 1.17.
+        rng = np.random.default_rng(0)
+        drawn = {"rng": rng} if "rng" in signature(eigsh).parameters else {}
         try:
-            values, vectors = eigsh(step, k=count, which="LA", v0=start)
+            values, vectors = eigsh(
+                step, k=count, which="LA", v0=rng.standard_normal(n), maxiter=RESTARTS, tol=TOLERANCE, **drawn
+            )
         except ArpackNoConvergence as reason:
             values, vectors = reason.eigenvalues, reason.eigenvectors
         found[:, : len(values)] = vectors[:, values.argsort()[::-1]]
+    found[np.abs(found) < ROUNDING] = 0
     found *= np.power(around.degree, -0.5, out=np.zeros(n), where=around.degree > 0)[:, None]
     found *= np.where(found[np.abs(found).argmax(axis=0), np.arange(count)] < 0, -1, 1)
     return torch.from_numpy(found.astype(np.float32))

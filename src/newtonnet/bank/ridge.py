@@ -13,13 +13,13 @@ from torch import Tensor
 from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
 
-from .boosting import limited_threads
 from .features import BankColumn, BankLayout, Shown
 from .trained import (
     Bank,
     Probabilities,
     Stop,
     TrainedBank,
+    limited_threads,
     node_weights,
     prediction_bank,
     training_bank,
@@ -95,7 +95,7 @@ def train_ridge(
         rows, counts = values[split.train], node_weights(graph.labels[split.train], class_weight)
         shift, scale = _scales(rows, bank.columns, counts)
         rows = (rows - shift) / scale
-        fit, columns = _search(rows, targets, counts, bank.columns, options, stop)
+        fit, columns, ended = _search(rows, targets, counts, bank.columns, options, stop)
         weights = np.zeros((rows.shape[1], graph.classes))
         weights[columns] = fit.weights
         sharpness, offsets = 1.0, np.zeros(1)
@@ -111,7 +111,7 @@ def train_ridge(
     held = _answers(values[split.validation] @ state["weights"].numpy() + state["offsets"].numpy())
     left_out = _answers(fit.left_out * sharpness + offsets)
     scores = validation_scores(held, graph.truth[split.validation])
-    return TrainedBank(state, scores, held, left_out, time.monotonic() - begun)
+    return TrainedBank(state, scores, held, left_out, time.monotonic() - begun, ended)
 
 
 def predict_ridge(state: Mapping[str, Tensor], options: RidgeOptions, graph: Graph, shown: Shown) -> Probabilities:
@@ -139,8 +139,8 @@ def _search(
     columns: tuple[BankColumn, ...],
     options: RidgeOptions,
     stop: Stop,
-) -> tuple["_Fit", NDArray[np.bool_]]:
-    """The best fit and its columns: first with labels and without them, then with fewer and fewer degrees."""
+) -> tuple["_Fit", NDArray[np.bool_], bool]:
+    """The best fit and its columns, with labels and without them, then of fewer degrees; and whether that was all."""
     label = np.array([column.signal in ("label", "reached") for column in columns])
     degree = np.where(label, 0, [column.degree for column in columns])
     gram = rows.T @ (counts[:, None] * rows) if len(rows) >= rows.shape[1] else None
@@ -152,16 +152,17 @@ def _search(
         inner = None if gram is None else gram[np.ix_(kept, kept)]
         return _leave_one_out(rows[:, kept], inner, targets, counts, strengths, judged), kept
 
-    best = fit(np.ones(len(columns), dtype=np.bool_))
+    best, ended = fit(np.ones(len(columns), dtype=np.bool_)), True
     for change in (~label, *(degree <= hops for hops in range(options.hops - 1, -1, -1))):
-        if stop is not None and stop():
+        ended = stop is None or not stop()
+        if not ended:
             break
         kept = best[1] & change
         if kept.any() and not np.array_equal(kept, best[1]):
             best = min(best, fit(kept), key=lambda one: one[0].error)
     if judged.step > 1:
         best = fit(best[1], (best[0].strength,), slice(None))
-    return best
+    return *best, ended
 
 
 def _scales(

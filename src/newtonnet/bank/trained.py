@@ -1,6 +1,7 @@
 """What training on a filter bank gives, its scores, and the bank's columns again at prediction."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from newtonnet.datasets import Split
 from newtonnet.graphs import Graph
+from newtonnet.kernels import use_threads
 from newtonnet.metrics import number_score
 from newtonnet.training import check_splits, roc_auc
 
@@ -42,7 +44,8 @@ class TrainedBank:
         left_out: probabilities of the training nodes, each predicted without its own label, shape ``(t, C)``; None
             where the method gives none.
         seconds: time of training.
-        begun: what a training that was stopped can go on from, with the same graph, split and options.
+        ended: whether it was not stopped before its end.
+        paused: what a training that was stopped can go on from, with the same graph, split and options.
     """
 
     state: Mapping[str, Tensor]
@@ -50,7 +53,8 @@ class TrainedBank:
     held: Probabilities
     left_out: Probabilities | None
     seconds: float
-    begun: Any = None
+    ended: bool = True
+    paused: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +87,7 @@ def training_bank(graph: Graph, split: Split, layout: BankLayout, eigenvectors: 
     if layout.eigenvectors:
         if eigenvectors is None:
             eigenvectors = leading_eigenvectors(around, layout.eigenvectors)
-        state["eigenvectors"] = eigenvectors
+        state["eigenvectors"] = eigenvectors.clone()  # tensors of a model file must not share memory
         state["structure"] = _structure(graph)
     return _bank(graph, around, layout, shown, state)
 
@@ -102,14 +106,27 @@ def prediction_bank(state: Mapping[str, Tensor], layout: BankLayout, graph: Grap
     if "structure" in state and not torch.equal(state["structure"], _structure(graph)):
         raise ValueError(
             f"this model is transductive: it has eigenvectors of its training graph, and {graph.name!r} is another "
-            "graph or has its nodes in another order; train with eigenvectors=0 to predict on other graphs"
+            "graph or has its nodes in another order; fit with transferable=True to predict on other graphs"
         )
     return _bank(graph, _around(graph, layout), layout, shown, dict(state))
 
 
-def graph_eigenvectors(graph: Graph, layout: BankLayout) -> Tensor:
+def graph_eigenvectors(graph: Graph, layout: BankLayout, threads: int | None = None) -> Tensor:
     """The eigenvectors that a layout has of a graph, whatever the split."""
-    return leading_eigenvectors(surroundings(graph, 0), layout.eigenvectors)
+    with limited_threads(threads):
+        return leading_eigenvectors(surroundings(graph, 0), layout.eigenvectors)
+
+
+@contextmanager
+def limited_threads(count: int | None) -> Iterator[None]:
+    """So many threads for every library that is loaded; None changes nothing."""
+    if count is None:
+        yield
+        return
+    from threadpoolctl import threadpool_limits
+
+    with use_threads(count), threadpool_limits(count):
+        yield
 
 
 def _around(graph: Graph, layout: BankLayout) -> Surroundings:

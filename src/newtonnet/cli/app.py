@@ -36,7 +36,8 @@ class _Plain:
         """Arguments and options."""
         found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for one in found:
-            one.metavar = "" if getattr(one, "is_flag", False) else one.metavar
+            if getattr(one, "is_flag", False):
+                one.metavar = ""
         return found
 
 

@@ -102,10 +102,10 @@ def _drawn(model: str) -> list[tuple[str, Changes, bool]]:
     return [(model, changes, False) for changes in ({}, *drawn)]
 
 
-def group_by_shape(candidates: Mapping[int, Candidate]) -> list[list[int]]:
+def group_by_shape(numbered: Mapping[int, Candidate]) -> list[list[int]]:
     """The numbers of candidates that can train in one population together, in the order of their first."""
     groups: dict[str, list[int]] = {}
-    for i, (model, setting, spare) in candidates.items():
+    for i, (model, setting, spare) in numbered.items():
         groups.setdefault(f"{model} {spare} {shape_key(setting)}", []).append(i)
     return list(groups.values())
 

@@ -95,7 +95,7 @@ def _protocol(model: Any, found: Mapping[str, Any]) -> list[str]:
     both = found.get("time_limit")  # of a run; its model gets what reading the tables and the evaluation leave
     seconds = both or model.time_limit
     limit = "no time limit" if seconds is None else f"a time limit of {seconds:g} s"
-    whole = "everything was tried" if model.complete_ else "time ran out before everything was tried"
+    whole = "all usual settings were tried" if model.complete_ else "time ran out before all usual settings were tried"
     what = "Fitting and evaluation" if both else "Fitting"
     rows.append(f"{what} had {limit}, and {whole}. The random seed is {model.random_state}.")
     if found.get("method"):

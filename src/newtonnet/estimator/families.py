@@ -236,12 +236,17 @@ def _train(
     shape, seed, config = candidate.setting.options, options.seed + fold.index, candidate.setting.config
     known: dict[str, Any] = {}
     if count := shape.eigenvectors:
-        if ("eigenvectors", count) not in options.kept:
-            options.kept["eigenvectors", count] = graph_eigenvectors(graph, shape.layout)
-        known["eigenvectors"] = options.kept["eigenvectors", count]
-    place = repr((candidate.model, shape, config, fold.checksum, seed))
-    if place in options.kept:
-        known["begun"] = options.kept.pop(place)
+        found = (graph.structure, count)
+        if found not in options.kept:
+            options.kept[found] = graph_eigenvectors(graph, shape.layout, options.threads)
+        known["eigenvectors"] = options.kept[found]
+    place = repr((graph.checksum, candidate.model, shape, config, fold.checksum, seed))
+    earlier = options.kept.pop(place, None)
+    if isinstance(earlier, Member):
+        options.kept[place] = earlier
+        return earlier
+    if earlier is not None:
+        known["paused"] = earlier
     trained = BANK[candidate.model][1](
         graph,
         fold,
@@ -253,8 +258,6 @@ def _train(
         class_weight=config.class_weight,
         **known,
     )
-    if trained.begun is not None:
-        options.kept[place] = trained.begun
     reached = score(config.metric, trained.held, graph.truth[fold.validation])
     outcome = replace(
         UNBEGUN, status="done", reason="", epochs=1, best_epoch=1, validation=reached, seconds=trained.seconds
@@ -264,7 +267,13 @@ def _train(
         shares = predict_bank(trained.state, shape, graph, shown_labels(graph, fold))
     held, sampled = (part.astype(np.float32) for part in (trained.held, shares[options.sample]))
     record = _bank_record(graph, candidate, fold, outcome, options)
-    return Member(candidate.model, shape, seed, trained.state, None, record, held, sampled)
+    bound = graph.structure if shape.eigenvectors else None
+    member = Member(candidate.model, shape, seed, trained.state, bound, record, held, sampled)
+    if trained.ended:
+        options.kept[place] = member
+    elif trained.paused is not None:
+        options.kept[place] = trained.paused
+    return member
 
 
 def _unbegun(graph: Graph, candidate: Candidate, fold: Split, options: TrainingOptions) -> Member:

@@ -33,7 +33,7 @@ class Candidate(NamedTuple):
 
     @property
     def kind(self) -> Kind:
-        """Its kind."""
+        """What other settings it resembles in what it is good for."""
         options = self.setting.options
         return self.model, reads_labels(options), bool(getattr(options, "branch", 0))
 
@@ -51,7 +51,7 @@ class TrainingOptions:
     paused: Path | None = None
     """Folder in which a training that was stopped can be resumed by the next one of the same members."""
     kept: dict[Hashable, Any] = field(default_factory=dict)
-    """What trainings on one graph leave for later ones: its eigenvectors, and boosting that was stopped."""
+    """What trainings on one graph leave for later ones: its eigenvectors, and members of filter banks, ended or not."""
     sample: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     """Unlabelled nodes whose probabilities every member keeps, to compare single members with their average."""
 

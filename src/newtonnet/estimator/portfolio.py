@@ -29,7 +29,7 @@ FINALISTS = 6
 """Number of settings that are trained on all folds."""
 SMALL = 400
 """Number of labelled nodes below which settings are compared on more than one fold."""
-FIRSTS, FAVOUR = 0.5, 4
+FIRSTS, FAVOUR = 0.5, 2
 """Share of what is left of the time for trying settings that the first group of a kind may take, and how much more than
 an equal share of all groups it has for itself."""
 SCAN, HALVING = 0.4, 0.5
@@ -231,7 +231,8 @@ class Search:
             ended = time.monotonic()
             if watch.hopeless:
                 self.slow[kind] = size  # smaller than one that was slow before, if there was one
-            self.paused -= set(group)
+            if not any(set(self.trained.get(i, ())) - set(folds) for i in group):  # it may be paused on other folds
+                self.paused -= set(group)
             if watch.stopped < math.inf:
                 self.paused |= set(group)
                 self.overtime = max(self.overtime, ended - watch.stopped)
@@ -340,7 +341,7 @@ def _halve(search: Search, folds: Sequence[int], deadline: Deadline, *, last: bo
         {i: candidate for i, candidate in enumerate(search.tried) if candidate.spare == late} for late in (False, True)
     )
     groups = _first_groups(usual, limited=deadline.end < math.inf)
-    if len(groups) == 1:
+    if len(search.tried) == 1:
         search.train(groups, folds, deadline, "training", persistent=True)
         return
     _scan(search, groups, folds, deadline)
@@ -377,7 +378,7 @@ def _scan(search: Search, groups: Sequence[Sequence[int]], folds: Sequence[int],
     firsts = {tried[group[0]].kind: group for group in reversed(rest) if tried[group[0]].kind not in seen}
     ordered = [group for group in rest if group in firsts.values()]
     if ordered:
-        share, words = min(1 / len(ordered), FAVOUR / len(groups)), "trying one of each kind"
+        share, words = min(1 / len(ordered), FAVOUR / FIRSTS / len(groups)), "trying one of each kind"
         search.train(ordered, folds, end, words, persistent=not search.trained, share=share, at_most=FIRSTS)
     best: dict[Kind, float] = {}
     for i, members in search.trained.items():
