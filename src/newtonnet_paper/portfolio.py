@@ -16,7 +16,7 @@ from newtonnet.datasets import load_dataset, load_splits
 from newtonnet.estimator import NewtonNetClassifier, defaults_of
 from newtonnet.graphs import Graph
 from newtonnet.search import shape_key
-from newtonnet.training import Progress, override
+from newtonnet.training import Progress, estimate, override
 
 from .claim import Line, Request, Unit, define_claim, own_lines, pending
 from .exhibit import Finding, Report, Value, Verdict, make_table, nothing_stored
@@ -226,10 +226,15 @@ def held_out_regret(scores: Scores, counts: Sequence[int]) -> dict[int, dict[str
 
 def over_families(lost: Mapping[str, float]) -> float:
     """The mean over families of the mean over their graphs."""
+    return float(np.mean(list(by_family(lost).values())))
+
+
+def by_family(lost: Mapping[str, float]) -> dict[str, float]:
+    """The mean over the graphs of each family."""
     families: dict[str, list[float]] = {}
     for graph, value in lost.items():
         families.setdefault(FAMILIES[graph], []).append(value)
-    return float(np.mean([np.mean(values) for values in families.values()]))
+    return {name: float(np.mean(values)) for name, values in families.items()}
 
 
 @dataclass(frozen=True)
@@ -345,11 +350,14 @@ def summarise(lines: Sequence[Line]) -> Report:
         {"place": place, "setting": one.name, "by hand": "yes" if one.by_hand else "no"}
         for place, one in enumerate(choice.settings, 1)
     ]
+    gain = estimate([by_family(choice.by_hand)[name] - lost for name, lost in by_family(choice.held_out).items()], 0.0)
+    signs = [np.sign(choice.by_hand[graph] - lost) for graph, lost in choice.held_out.items()]
     finding = Finding(
         _STATEMENT,
-        f"{ours:.2f} against {theirs:.2f} points on {len(choice.scores)} of {len(FAMILIES)} graphs",
+        f"{ours:.2f} against {theirs:.2f} points; better on {signs.count(1)} and worse on {signs.count(-1)} of "
+        f"{len(signs)} graphs, {len(FAMILIES)} with those not measured",
         "not in the paper",
-        Verdict.HOLDS if choice.better else Verdict.FAILS,
+        Verdict.UNSURE if gain is None else Verdict.by_interval(gain.low, gain.high),
     )
     tables = (graph_table, make_table("Number of settings", sizes), make_table("The list", listed))
     return Report((finding,), tables=tables)

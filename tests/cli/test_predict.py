@@ -163,8 +163,9 @@ def test_a_model_bound_to_its_graph_refuses_another_and_a_transferable_one_does_
     tables, other = write(tmp_path / "tables"), write(tmp_path / "other", nodes=30, seed=4)
     command = ["fit", *tables.arguments, "--label-column", "kind", *FAST]
     assert run(app, [*command, "--out", str(tmp_path / "bound"), "--set", "branch=4"]) == 0
-    assert "tied to the training graph, since it has weights for every node. Fit with --transferable" in " ".join(
-        capsys.readouterr().out.split()
+    assert (
+        "tied to the training graph, since it has weights, or eigenvectors, for every node. Fit with --transferable"
+        in " ".join(capsys.readouterr().out.split())
     )
     out = tmp_path / "out.csv"
     assert run(app, ["predict", str(tmp_path / "bound"), "--out", str(out)]) == 0

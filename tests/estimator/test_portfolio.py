@@ -515,7 +515,7 @@ def test_boosting_goes_on_where_it_stopped_and_a_fold_that_ended_is_not_trained_
     monkeypatch.setitem(BANK, "boosting", (BANK["boosting"][0], counted))
     one = Candidate("boosting", override(defaults_of("boosting"), {"max_iterations": 60}))
     folds = make_folds(graph, 2)
-    search = Search(graph, [one, one], folds, OPTIONS)
+    search = Search(graph, [one, one], folds, replace(OPTIONS, kept={}))
     for _ in range(2):
         search.train([[0]], [0, 1], deadline_in(300), "training")
     assert begun == [(0, False), (1, False), (1, True)]

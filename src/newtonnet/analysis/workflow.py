@@ -318,8 +318,8 @@ def _run_warnings(classifier: GraphEstimator, *, stopped: bool) -> list[str]:
         warnings.append("The time limit was reached during tuning; with more time, the model may become better.")
     if any(member.bound is not None for member in classifier.ensemble_.members):
         warnings.append(
-            "The model is tied to the training graph, since it has weights for every node. Fit with --transferable to "
-            "predict on other graphs."
+            "The model is tied to the training graph, since it has weights, or eigenvectors, for every node. Fit with "
+            "--transferable to predict on other graphs."
         )
     return warnings
 

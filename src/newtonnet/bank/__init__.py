@@ -4,7 +4,7 @@ from .boosting import BoostingOptions, Trees, stored_trees, train_boosting
 from .features import BankColumn, BankLayout, Shown, is_shown
 from .predict import check_bank, predict_bank
 from .ridge import RidgeOptions, filled, train_ridge
-from .trained import Bank, TrainedBank, graph_eigenvectors, prediction_bank
+from .trained import Bank, TrainedBank, graph_eigenvectors, limited_threads, prediction_bank
 
 __all__ = [
     "Bank",
@@ -19,6 +19,7 @@ __all__ = [
     "filled",
     "graph_eigenvectors",
     "is_shown",
+    "limited_threads",
     "predict_bank",
     "prediction_bank",
     "stored_trees",

@@ -106,7 +106,8 @@ def prediction_bank(state: Mapping[str, Tensor], layout: BankLayout, graph: Grap
     if "structure" in state and not torch.equal(state["structure"], _structure(graph)):
         raise ValueError(
             f"this model is transductive: it has eigenvectors of its training graph, and {graph.name!r} is another "
-            "graph or has its nodes in another order; fit with transferable=True to predict on other graphs"
+            "graph or has its nodes in another order; fit without eigenvectors (transferable=True) to predict on other "
+            "graphs"
         )
     return _bank(graph, _around(graph, layout), layout, shown, dict(state))
 

@@ -95,7 +95,11 @@ def _protocol(model: Any, found: Mapping[str, Any]) -> list[str]:
     both = found.get("time_limit")  # of a run; its model gets what reading the tables and the evaluation leave
     seconds = both or model.time_limit
     limit = "no time limit" if seconds is None else f"a time limit of {seconds:g} s"
-    whole = "all usual settings were tried" if model.complete_ else "time ran out before all usual settings were tried"
+    whole = (
+        "all usual settings were trained to their end"
+        if model.complete_
+        else "time ran out before all usual settings were trained to their end"
+    )
     what = "Fitting and evaluation" if both else "Fitting"
     rows.append(f"{what} had {limit}, and {whole}. The random seed is {model.random_state}.")
     if found.get("method"):
@@ -159,7 +163,10 @@ def _limits(model: Any, found: Mapping[str, Any]) -> list[str]:
     ensemble, held = model.ensemble_, model.out_of_fold_
     rows = ["Scores and probabilities hold for nodes like the labelled ones: drawn in the same way, from this graph."]
     if any(member.bound is not None for member in ensemble.members):
-        rows.append("It is tied to the training graph: it has weights for every node and predicts on no other graph.")
+        rows.append(
+            "It is tied to the training graph: it has weights, or eigenvectors, for every node and predicts on no "
+            "other graph."
+        )
     if any(reads_labels(member.options) for member in ensemble.members):
         rows.append(
             "Members read the labels known at fitting; on another graph none are shown, so scores may be lower."

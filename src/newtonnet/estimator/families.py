@@ -19,6 +19,7 @@ from newtonnet.bank import (
     RidgeOptions,
     TrainedBank,
     graph_eigenvectors,
+    limited_threads,
     predict_bank,
     train_boosting,
     train_ridge,
@@ -225,7 +226,7 @@ class BankFamily(Family):
     ) -> Iterator[NDArray[np.float64]]:
         """No node's own label enters its row, so all known labels may be shown."""
         for member in members:
-            with fitting_weights():
+            with fitting_weights(), limited_threads(options.threads):
                 shares = predict_bank(member.state, member.options, graph, graph.truth)
             yield shares
 
@@ -236,10 +237,10 @@ def _train(
     shape, seed, config = candidate.setting.options, options.seed + fold.index, candidate.setting.config
     known: dict[str, Any] = {}
     if count := shape.eigenvectors:
-        found = (graph.structure, count)
-        if found not in options.kept:
-            options.kept[found] = graph_eigenvectors(graph, shape.layout, options.threads)
-        known["eigenvectors"] = options.kept[found]
+        key = (graph.structure, count)
+        if key not in options.kept:
+            options.kept[key] = graph_eigenvectors(graph, shape.layout, options.threads)
+        known["eigenvectors"] = options.kept[key]
     place = repr((graph.checksum, candidate.model, shape, config, fold.checksum, seed))
     earlier = options.kept.pop(place, None)
     if isinstance(earlier, Member):
@@ -264,7 +265,8 @@ def _train(
     )
     shares = np.zeros((graph.nodes, graph.classes))
     if len(options.sample):
-        shares = predict_bank(trained.state, shape, graph, shown_labels(graph, fold))
+        with limited_threads(options.threads):
+            shares = predict_bank(trained.state, shape, graph, shown_labels(graph, fold))
     held, sampled = (part.astype(np.float32) for part in (trained.held, shares[options.sample]))
     record = _bank_record(graph, candidate, fold, outcome, options)
     bound = graph.structure if shape.eigenvectors else None

@@ -55,10 +55,10 @@ def check_parameters(given: Mapping[str, Any]) -> None:
     own = sorted(fixed.keys() & (OWN.keys() | ({"loss"} if "loss" in given else set())))
     if own:
         raise ValueError(f"{own[0]} is not a setting; use the parameter {OWN.get(own[0], own[0])}")
-    if given["transferable"] and (is_transductive(given["model"]) or fixed.get("branch")):
+    if given["transferable"] and (is_transductive(given["model"]) or fixed.get("branch") or fixed.get("eigenvectors")):
         raise ValueError(
-            f"{given['model']} with these settings is transductive: it has weights for every node of the training "
-            "graph; use transferable=False, or another model"
+            f"{given['model']} with these settings is transductive: it has weights or eigenvectors of the nodes "
+            "of its training graph; use transferable=False, or another model"
         )
     if given.get("regime") == OUT_OF_CORE and given["model"] != "newtonnet":
         raise ValueError(f"regime {OUT_OF_CORE!r} trains newtonnet only, got model {given['model']!r}")

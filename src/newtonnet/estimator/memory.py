@@ -201,9 +201,14 @@ def _groups(listed: Sequence[Candidate]) -> list[list[Candidate]]:
 def _largest(groups: Sequence[list[Candidate]]) -> list[list[Candidate]]:
     """Of every model the widest and deepest group, with and without weights for every node; measuring takes time."""
     found: dict[tuple[str, bool], list[Candidate]] = {}
-    for group in sorted(groups, key=lambda group: (candidate_size(group[0]), len(group))):
+    for group in sorted(groups, key=lambda group: (_size(group[0]), len(group))):
         found[group[0].model, bool(getattr(group[0].setting.options, "branch", 0))] = group
     return list(found.values())
+
+
+def _size(candidate: Candidate) -> int:
+    """What the memory of settings of one model grows with."""
+    return candidate_size(candidate) + int(getattr(candidate.setting.options, "eigenvectors", 0))
 
 
 def _members(group: Sequence[Candidate], sizes: GraphSizes, folds: int, several: bool) -> int:

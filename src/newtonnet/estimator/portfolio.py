@@ -317,11 +317,14 @@ def tune(
             raise ValueError(
                 "every setting failed: its loss was not finite; scale the features, or lower learning_rate"
             )
+        cut = False
         if rest:
+            paused = set(search.paused)
             finalists = _affordable(search, _finalists(search, first), len(rest) / len(first), deadline)
             groups = group_by_shape({i: tried[i] for i in finalists})
             search.train(groups, rest, deadline, "training the best settings", persistent=True)
-        return _conclude(search, ranked, graph.truth if shown is None else shown)
+            cut = bool(search.paused - paused)
+        return _conclude(search, ranked, graph.truth if shown is None else shown, whole=not cut)
 
 
 def first_folds(folds: int, labelled: int, *, several: bool) -> int:
@@ -340,14 +343,14 @@ def _halve(search: Search, folds: Sequence[int], deadline: Deadline, *, last: bo
     usual, spare = (
         {i: candidate for i, candidate in enumerate(search.tried) if candidate.spare == late} for late in (False, True)
     )
-    groups = _first_groups(usual, limited=deadline.end < math.inf)
+    groups = _first_groups(usual or spare, limited=deadline.end < math.inf)
     if len(search.tried) == 1:
         search.train(groups, folds, deadline, "training", persistent=True)
         return
     _scan(search, groups, folds, deadline)
     end = deadline if last else deadline.part(HALVING)
     _train_on(search, groups, folds, end)
-    if spare and not search.paused:
+    if usual and spare and not search.paused:
         groups = group_by_shape(spare)
         search.train(groups, folds, end, "trying more settings")
         _train_on(search, groups, folds, end)
@@ -444,8 +447,8 @@ def _held(search: Search, ranked: Sequence[int]) -> tuple[dict[int, Shares], Tru
     return {i: np.concatenate([search.trained[i][fold].held for fold in folds]) for i in whole}, truth, folds
 
 
-def _conclude(search: Search, ranked: Sequence[int], shown: NDArray[Any]) -> Portfolio:
-    """Choose weights and temperature out of fold, and predict all nodes."""
+def _conclude(search: Search, ranked: Sequence[int], shown: NDArray[Any], *, whole: bool) -> Portfolio:
+    """Choose weights and temperature out of fold, and predict all nodes; whole if the finalists had time to end."""
     graph, trained, tried = search.graph, search.trained, search.tried
     metric = tried[0].setting.config.metric
     held, truth, common = _held(search, ranked)
@@ -469,7 +472,7 @@ def _conclude(search: Search, ranked: Sequence[int], shown: NDArray[Any]) -> Por
     rows = [_row(search, i, weights.get(i, 0.0)) for i in ranked]
     rows.sort(key=lambda row: (-row["weight"], -row["score"]))
     sampled = (sharpened(np.concatenate(singles), alone), shares[search.options.sample])
-    complete = all(tried[i].spare for i in search.paused)
+    complete = whole and all(tried[i].spare for i in search.paused)
     return Portfolio(
         ensemble, chosen, best, len(trained), out_of_fold, shares, complete, leaderboard=rows, sampled=sampled
     )
